@@ -1,0 +1,129 @@
+"""The use case ``fit``: a workload on one card or several of one kind."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import date
+
+from rackrate.app.asking import NOTHING, Asked, read_workload
+from rackrate.app.context import Context, context
+from rackrate.app.documents import (
+    assumption_docs,
+    cache_doc,
+    component_docs,
+    finding_docs,
+    fit_change_docs,
+    header,
+    phase_docs,
+    span,
+    workload_doc,
+)
+from rackrate.app.wire import FitDocument
+from rackrate.evidence import Unknown, known
+from rackrate.facts.accelerator import Accelerator
+from rackrate.facts.engine import Engine
+from rackrate.memory.estimate import estimate
+from rackrate.memory.estimate_types import MemoryEstimate, Verdict
+from rackrate.memory.fit import smallest_changes
+from rackrate.problems import Code, Finding, Refused
+from rackrate.workload.layout import Layout
+from rackrate.workload.layouts import layouts
+from rackrate.workload.workload import Workload
+
+_ORDER = (Verdict.FITS, Verdict.TIGHT, Verdict.DOES_NOT_FIT)
+
+
+def fit(asked: Asked = None, flags: Mapping[str, object] = NOTHING, *, at: date | None = None) -> FitDocument:
+    """Memory of the workload in ``asked`` and ``flags`` on the card that they name.
+
+    Args:
+        asked: a workload file, or the table that such a file holds; ``limits.gpus`` names one card.
+        flags: more keys by path; they win.
+        at: the day of the question (today).
+
+    Returns:
+        The document that ``rackrate fit --json`` prints.
+
+    Raises:
+        Refused: the request cannot be understood, or names no card.
+
+    >>> import rackrate
+    >>> job = {"model": "meta-llama/Llama-2-7b-hf", "task": "full_finetune", "limits": {"gpus": ["a100-sxm4-80"]}}
+    >>> rackrate.fit(job).verdict
+    'does_not_fit'
+    """
+    here = context(at)
+    parsed = read_workload(asked, flags, here.book)
+    card, gpus = _card(parsed.workload, here)
+    engine = here.book.engine(parsed.workload.engine_id)
+    layout, memory = _best(parsed.workload, card, gpus, engine)
+    changes = () if memory.verdict is Verdict.FITS else smallest_changes(parsed.workload, card, layout, engine)
+    return FitDocument(
+        **header("fit", here),
+        workload=workload_doc(parsed.workload),
+        accelerator=card.id,
+        product=card.product,
+        gpus=gpus,
+        layout=layout.label,
+        interconnect=str(card.interconnect(gpus)),
+        verdict=memory.verdict,
+        metric=memory.metric,
+        peak_bytes=span(memory.peak),
+        allocated_bytes=span(memory.allocated),
+        reserved_bytes=span(memory.reserved),
+        peak_phase=memory.peak_phase,
+        usable_bytes=memory.usable_bytes,
+        memory_total_bytes=known(card.memory_total_bytes),
+        headroom_bytes=memory.headroom_bytes,
+        components=component_docs(memory.components),
+        phases=phase_docs(memory),
+        cache=cache_doc(memory.cache),
+        changes=fit_change_docs(changes),
+        assumptions=assumption_docs(parsed.workload.assumptions),
+        warnings=finding_docs(parsed.warnings),
+    )
+
+
+def _card(workload: Workload, here: Context) -> tuple[Accelerator, int]:
+    """The one card named, and how many of it (1 unless said)."""
+    named = workload.limits.gpus
+    if len(named) != 1:
+        action = "name one card with --gpu; `rackrate gpu` lists all"
+        observed = ", ".join(named) or "none"
+        raise Refused(
+            [Finding(code=Code.MISSING_VALUE, subject="--gpu", observed=observed, expected="one card", action=action)]
+        )
+    counts = workload.limits.gpu_counts
+    return here.book.accelerators[named[0]], counts[0] if counts else 1
+
+
+def _best(workload: Workload, card: Accelerator, gpus: int, engine: Engine) -> tuple[Layout, MemoryEstimate]:
+    """The layout with the best verdict, then the most headroom."""
+    found = []
+    for layout in layouts(workload.model, workload, engine, gpus):
+        memory = estimate(workload, card, layout, engine)
+        if isinstance(memory, Unknown):
+            raise _refuse_unknown(card, memory)
+        found.append((layout, memory))
+    if not found:
+        raise _refuse_layout(workload, engine, gpus)
+    return min(found, key=lambda f: (_ORDER.index(f[1].verdict), -f[1].headroom_bytes))
+
+
+def _refuse_unknown(card: Accelerator, why: Unknown) -> Refused:
+    action = "choose a card and a model whose numbers are known: `rackrate gpu` lists cards"
+    return Refused([Finding(code=Code.MISSING_VALUE, subject=card.id, observed=why.reason, action=action)])
+
+
+def _refuse_layout(workload: Workload, engine: Engine, gpus: int) -> Refused:
+    return Refused(
+        [
+            Finding(
+                code=Code.CONFLICT,
+                subject="--gpus",
+                observed=f"{gpus} cards",
+                expected=f"a number that {engine.title} can divide {workload.model.id} over",
+                action="try 1, 2, 4 or 8, or another engine",
+            )
+        ]
+    )

@@ -1,0 +1,188 @@
+"""The use case ``gpu``: fact cards with sources, and what the card rents for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import date
+from decimal import Decimal
+
+from rackrate.app.context import Context, context
+from rackrate.app.documents import header
+from rackrate.app.wire import FactDoc, GpuDoc, GpuDocument, PriceDoc
+from rackrate.facts.accelerator import Accelerator, Interconnect
+from rackrate.facts.names import resolve_card
+from rackrate.money import Money
+from rackrate.offers.offer import Offer
+from rackrate.problems import Code, Finding, Refused, nearest
+
+
+def gpu(cards: Sequence[str] = (), *, currency: str = "USD", at: date | None = None) -> GpuDocument:
+    """Fact cards of ``cards`` (ids or names; all known cards when empty), prices in ``currency``.
+
+    Raises:
+        Refused: a name is unknown or can mean several cards, or the currency has no rate.
+
+    >>> import rackrate
+    >>> [card.memory_sold_gb for card in rackrate.gpu(["a100-pcie-40", "a40"]).gpus]
+    [40.0, 48.0]
+    """
+    here = context(at)
+    _check_currency(currency, here)
+    found = [here.book.accelerators[i] for i in _ids(cards, here)]
+    prices = here.catalog.table.records() if cards else ()
+    return GpuDocument(**header("gpu", here), gpus=[_doc(card, prices, here, currency) for card in found])
+
+
+def _ids(cards: Sequence[str], here: Context) -> list[str]:
+    known = here.book.accelerators
+    if not cards:
+        return list(known)
+    found, problems = [], []
+    for text in cards:
+        ids = resolve_card(text, known)
+        if len(ids) == 1:
+            found.append(ids[0])
+        else:
+            problems.append(_unclear(text, ids, known))
+    if problems:
+        raise Refused(problems)
+    return found
+
+
+def _unclear(text: str, ids: Sequence[str], known: Iterable[str]) -> Finding:
+    if ids:
+        action = f"say which: {', '.join(ids)}"
+        return Finding(code=Code.AMBIGUOUS_CARD, subject="card", observed=repr(text), action=action)
+    close = nearest(text, known)
+    action = f"did you mean {', '.join(close)}? " if close else ""
+    return Finding(
+        code=Code.UNKNOWN_NAME, subject="card", observed=repr(text), action=f"{action}`rackrate gpu` lists all cards"
+    )
+
+
+def _check_currency(currency: str, here: Context) -> None:
+    rates = here.book.rates
+    if not rates.knows(currency):
+        expected = ", ".join(sorted({rates.base, *rates.per_base}))
+        action = "choose a currency with a known rate"
+        raise Refused(
+            [Finding(code=Code.BAD_VALUE, subject="--currency", observed=currency, expected=expected, action=action)]
+        )
+
+
+def _doc(card: Accelerator, offers: Iterable[Offer], here: Context, currency: str) -> GpuDoc:
+    total = card.facts.get("memory_total_bytes")
+    capability = card.compute_capability
+    return GpuDoc(
+        id=card.id,
+        vendor=card.vendor,
+        product=card.product,
+        architecture=card.architecture,
+        form_factor=card.form_factor,
+        compute_capability=f"{capability[0]}.{capability[1]}" if capability else "",
+        launch_year=card.launch_year,
+        memory_type=card.memory_type,
+        memory_sold_gb=card.memory_sold_gb,
+        memory_total_bytes=total.value if total else None,
+        ecc=card.ecc,
+        cooling=card.cooling,
+        nvlink=_nvlink(card),
+        nvswitch=card.nvswitch,
+        mig_instances=card.mig_instances,
+        rt_cores=card.rt_cores,
+        sparsity_2_4=card.sparsity_2_4,
+        modified=card.modified,
+        pair=_pair(card),
+        lacks=_lacks(card),
+        notes=_notes(card),
+        facts=_facts(card),
+        prices=_prices(card, offers, here, currency),
+    )
+
+
+def _facts(card: Accelerator) -> list[FactDoc]:
+    return [
+        FactDoc(
+            quantity=name,
+            value=fact.value,
+            unit=fact.unit,
+            condition=fact.condition,
+            kind=fact.kind,
+            source=fact.source,
+            note=fact.note,
+        )
+        for name, fact in sorted(card.facts.items())
+    ]
+
+
+def _nvlink(card: Accelerator) -> str:
+    fact = card.facts.get("nvlink_bytes_per_s_one_way")
+    if fact is None or not fact.value:
+        return "none"
+    each_way = f"{fact.value / 1e9:g} GB/s each way"
+    via = "switched" if card.nvswitch else f"bridge of up to {card.nvlink_bridge_max_gpus}"
+    return f"NVLink {card.nvlink_version}, {each_way}, {via}"
+
+
+def _pair(card: Accelerator) -> str:
+    """What two of these cards are: never one larger card."""
+    link = {
+        Interconnect.NVSWITCH: "NVSwitch",
+        Interconnect.NVLINK_BRIDGE: "an NVLink bridge",
+        Interconnect.PCIE: "PCIe",
+    }.get(card.interconnect(2), "the vendor's link")
+    return f"two devices over {link}"
+
+
+_FIRST_CAPABILITY = {"bf16": (8, 0), "tf32": (8, 0), "fp8": (8, 9), "fp4": (10, 0)}
+"""First NVIDIA compute capability whose tensor cores know a type (CUDA C++ Programming Guide, feature table)."""
+
+
+def _lacks(card: Accelerator) -> list[str]:
+    """Arithmetic types that the card surely cannot compute in; a missing rate alone proves nothing."""
+    capability = card.compute_capability
+    if capability is None:
+        return []
+    return [name for name, first in _FIRST_CAPABILITY.items() if capability < first]
+
+
+def _notes(card: Accelerator) -> list[str]:
+    """What the card cannot do, and how its rates are meant."""
+    notes = (
+        ["tensor rates are dense; 2:4 sparsity doubles the peak for pruned models only"] if card.sparsity_2_4 else []
+    )
+    if "fp8" in _lacks(card):
+        notes.append("no FP8 compute; FP8 weights run as weight-only where the engine can")
+    if card.modified:
+        notes.append("third-party memory modification, not a vendor product")
+    return [*notes, *([card.notes] if card.notes else [])]
+
+
+def _prices(card: Accelerator, offers: Iterable[Offer], here: Context, currency: str) -> list[PriceDoc]:
+    """The cheapest whole-card offer of each market that is surely this card, per card and hour."""
+    cheapest: dict[str, tuple[Money, Offer]] = {}
+    for offer in offers:
+        if offer.cards != (card.id,) or offer.share < 1 or "host" in offer.excludes:
+            continue
+        if not here.book.rates.knows(offer.price.currency):
+            continue
+        hourly = here.book.rates.convert(offer.price_per_hour, currency)
+        per_card = Money(hourly.amount / offer.gpus, currency)
+        if offer.market not in cheapest or per_card < cheapest[offer.market][0]:
+            cheapest[offer.market] = (per_card, offer)
+    ordered = sorted(cheapest.values(), key=lambda pair: pair[0].amount)
+    return [_price_doc(card, price, offer) for price, offer in ordered]
+
+
+def _price_doc(card: Accelerator, per_card: Money, offer: Offer) -> PriceDoc:
+    sold = Decimal(repr(card.memory_sold_gb))
+    return PriceDoc(
+        market=offer.market,
+        provider=offer.provider,
+        offer=offer.name,
+        offer_id=offer.id,
+        per_gpu_hour=str(per_card.rounded(6).amount),
+        per_gb_hour_as_sold=str(Money(per_card.amount / sold, per_card.currency).rounded(6).amount),
+        currency=per_card.currency,
+        observed_at=offer.observed_on.isoformat(),
+    )

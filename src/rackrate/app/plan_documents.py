@@ -1,0 +1,153 @@
+"""Plans to wire documents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from rackrate.app.context import Context
+from rackrate.app.documents import finding_docs, line_docs, span
+from rackrate.app.wire import (
+    ChangeDoc,
+    CostDoc,
+    FrontierDoc,
+    IdleDoc,
+    NearestDoc,
+    PlanDoc,
+    PlanFitDoc,
+    RejectedDoc,
+    RunnerUpDoc,
+    SpeedDoc,
+)
+from rackrate.plan.answer import Answer, Change, CostRange, Nearest, Plan, Rejected, ShapeEstimate
+from rackrate.plan.ranking import decided_by, slowness
+
+
+def plan_doc(plan: Plan, here: Context) -> PlanDoc:
+    """One plan; figures of memory are those of the card with the least headroom."""
+    offer = plan.offer
+    worst = min(plan.estimates, key=lambda e: e.memory.headroom_bytes)
+    return PlanDoc(
+        accelerator="|".join(offer.cards),
+        product=" or ".join(here.book.accelerators[c].product for c in offer.cards),
+        cards=list(offer.cards),
+        gpus=plan.gpus,
+        machines=plan.machines,
+        layout=worst.layout.label,
+        provider=offer.provider,
+        offer=offer.name,
+        offer_id=offer.id,
+        region=offer.region,
+        market=offer.market,
+        stock="unknown",
+        fit=_fit_doc(plan, worst),
+        speed=_speed_doc(plan, worst),
+        hours=span(plan.hours),
+        billed_hours=float(plan.cost.billed_hours),
+        cost=_cost_doc(plan.cost),
+        idle_memory=IdleDoc(
+            bytes=plan.idle.bytes, fraction=plan.idle.fraction, cost=str(plan.idle.cost.rounded().amount)
+        ),
+        price_per_hour=str(offer.price_per_hour.rounded(6).amount.normalize()),
+        price_currency=offer.price.currency,
+        price_observed_at=offer.observed_on.isoformat(),
+        price_observed_how=offer.observed_how,
+        price_age_days=(here.at - offer.observed_on).days,
+        price_source=offer.source,
+        warnings=finding_docs(plan.warnings),
+    )
+
+
+def _fit_doc(plan: Plan, worst: ShapeEstimate) -> PlanFitDoc:
+    cache = worst.memory.cache
+    held = cache.full_sequences * worst.layout.data * worst.machines if cache else None
+    return PlanFitDoc(
+        verdict=plan.verdict,
+        headroom_bytes=plan.headroom_bytes,
+        peak_bytes=span(worst.memory.peak),
+        usable_bytes=worst.memory.usable_bytes,
+        full_sequences=held,
+    )
+
+
+def _speed_doc(plan: Plan, worst: ShapeEstimate) -> SpeedDoc:
+    serving, training = worst.speed.serving, worst.speed.training
+    common = {"tokens_per_s": span(plan.tokens_per_s), "limited_by": str(worst.speed.limited_by)}
+    if serving is not None:
+        return SpeedDoc(
+            **common,  # type: ignore[arg-type]
+            first_token_s=span(serving.first_token_s),
+            per_user_tokens_per_s=span(serving.per_user_tokens_per_s),
+            requests_per_s=span(serving.requests_per_s.scaled(worst.machines)),
+        )
+    assert training is not None
+    return SpeedDoc(
+        **common,  # type: ignore[arg-type]
+        step_s=span(training.step_s),
+        model_flop_utilisation=span(training.model_flop_utilisation),
+    )
+
+
+def _cost_doc(cost: CostRange) -> CostDoc:
+    return CostDoc(
+        low=str(cost.low.rounded(4).amount),
+        likely=str(cost.likely.rounded(4).amount),
+        high=str(cost.high.rounded(4).amount),
+        currency=cost.likely.currency,
+        lines=line_docs(cost.lines),
+        billed=str(cost.billed.amount),
+        billed_currency=cost.billed.currency,
+    )
+
+
+def frontier_docs(plans: Iterable[Plan]) -> list[FrontierDoc]:
+    """The frontier, cheapest first."""
+    return [
+        FrontierDoc(
+            offer_id=p.offer.id,
+            provider=p.offer.provider,
+            offer=p.offer.name,
+            accelerator="|".join(p.offer.cards),
+            gpus=p.gpus,
+            hours=p.hours.likely,
+            tokens_per_s=p.tokens_per_s.likely,
+            cost=str(p.cost.likely.rounded(4).amount),
+        )
+        for p in plans
+    ]
+
+
+def runner_up_doc(answer: Answer) -> RunnerUpDoc | None:
+    """Why the second plan lost; None when there are fewer than two."""
+    if len(answer.plans) < 2:  # noqa: PLR2004 - a runner-up needs two
+        return None
+    first, second = answer.plans[0], answer.plans[1]
+    return RunnerUpDoc(
+        offer_id=second.offer.id,
+        decided_by=decided_by(first, second, answer.rank),
+        cost_ratio=float(second.cost.likely.amount / first.cost.likely.amount) if first.cost.likely.amount else 1.0,
+        time_ratio=slowness(second) / slowness(first),
+    )
+
+
+def rejected_docs(groups: Iterable[Rejected]) -> list[RejectedDoc]:
+    """Groups of rejections."""
+    return [RejectedDoc(reason=g.reason, count=g.count, nearest=_nearest_doc(g.nearest)) for g in groups]
+
+
+def _nearest_doc(near: Nearest | None) -> NearestDoc | None:
+    if near is None:
+        return None
+    return NearestDoc(
+        provider=near.offer.provider,
+        offer=near.offer.name,
+        offer_id=near.offer.id,
+        accelerator="|".join(near.cards),
+        gpus=near.offer.gpus,
+        observed=near.observed,
+        limit=near.limit,
+        change=_change_doc(near.change),
+    )
+
+
+def _change_doc(change: Change | None) -> ChangeDoc | None:
+    return None if change is None else ChangeDoc(knob=change.knob, before=change.before, after=change.after)

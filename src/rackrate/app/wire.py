@@ -1,0 +1,349 @@
+"""The JSON contracts: what every document that rackrate prints looks like.
+
+Money is a decimal string with its currency; sizes are bytes; times are hours
+or seconds as named. Keys, ids and codes are never translated. A change that
+breaks a reader raises the number in ``schema``.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class Part(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A part of a document; its schema admits no other keys, so that tests catch every drift."""
+
+
+class Document(Part, frozen=True, kw_only=True):
+    """What every document carries."""
+
+    schema: str
+    rackrate_version: str
+    facts_digest: str
+    as_of: str
+
+
+class RangeDoc(Part, frozen=True, kw_only=True):
+    """10th, 50th and 90th percentile."""
+
+    low: float
+    likely: float
+    high: float
+
+
+class FindingDoc(Part, frozen=True, kw_only=True):
+    """One problem as a value."""
+
+    code: str
+    severity: str
+    subject: str
+    observed: str
+    expected: str
+    action: str
+
+
+class AssumptionDoc(Part, frozen=True, kw_only=True):
+    """A default that was made."""
+
+    key: str
+    value: str
+    why: str
+
+
+class ComponentDoc(Part, frozen=True, kw_only=True):
+    """A named part of the memory of the fullest card."""
+
+    name: str
+    phase: str
+    bytes: RangeDoc
+    note: str
+
+
+class ChangeDoc(Part, frozen=True, kw_only=True):
+    """One setting to change, from what to what, and the peak it leads to where that was computed."""
+
+    knob: str
+    before: str
+    after: str
+    peak_bytes: RangeDoc | None = None
+
+
+class CacheDoc(Part, frozen=True, kw_only=True):
+    """Room for the KV cache on one replica."""
+
+    bytes_per_token: float
+    room_bytes: RangeDoc
+    tokens: RangeDoc
+    context_tokens: int
+    full_sequences: int
+
+
+class PhaseDoc(Part, frozen=True, kw_only=True):
+    """Peak of one phase, as the driver sees it."""
+
+    phase: str
+    bytes: RangeDoc
+
+
+class WorkloadDoc(Part, frozen=True, kw_only=True):
+    """The workload as it was understood, defaults included; sizes that do not apply are null."""
+
+    task: str
+    model: str
+    engine: str
+    precision: str
+    weight_format: str
+    context_tokens: int
+    batch: int
+    tokens: float | None = None
+    prompt_tokens: int | None = None
+    output_tokens: int | None = None
+    concurrency: int | None = None
+    requests: float | None = None
+    requests_per_s: float | None = None
+    online: bool | None = None
+    horizon_hours: float | None = None
+
+
+class FitDocument(Document, frozen=True, kw_only=True):
+    """Answer of ``fit``: does it fit, what fills the card, what would make it fit."""
+
+    workload: WorkloadDoc
+    accelerator: str
+    product: str
+    gpus: int
+    layout: str
+    interconnect: str
+    verdict: str
+    metric: str
+    peak_bytes: RangeDoc
+    allocated_bytes: RangeDoc
+    reserved_bytes: RangeDoc
+    peak_phase: str
+    usable_bytes: float
+    memory_total_bytes: float
+    headroom_bytes: float
+    components: list[ComponentDoc]
+    phases: list[PhaseDoc]
+    cache: CacheDoc | None
+    changes: list[ChangeDoc]
+    assumptions: list[AssumptionDoc]
+    warnings: list[FindingDoc]
+
+
+class PlanFitDoc(Part, frozen=True, kw_only=True):
+    """Fit of one plan."""
+
+    verdict: str
+    headroom_bytes: float
+    peak_bytes: RangeDoc
+    usable_bytes: float
+    full_sequences: int | None
+
+
+class LineDoc(Part, frozen=True, kw_only=True):
+    """One line of the bill in the currency of the offer."""
+
+    name: str
+    quantity: str
+    unit: str
+    unit_price: str
+    amount: str
+    currency: str
+    rule: str
+
+
+class CostDoc(Part, frozen=True, kw_only=True):
+    """All-in cost in the display currency, with the lines of the likely bill."""
+
+    low: str
+    likely: str
+    high: str
+    currency: str
+    lines: list[LineDoc]
+    billed: str
+    billed_currency: str
+
+
+class SpeedDoc(Part, frozen=True, kw_only=True):
+    """Speed of one plan; tokens are output tokens when serving and training tokens otherwise."""
+
+    tokens_per_s: RangeDoc
+    limited_by: str
+    first_token_s: RangeDoc | None = None
+    per_user_tokens_per_s: RangeDoc | None = None
+    requests_per_s: RangeDoc | None = None
+    step_s: RangeDoc | None = None
+    model_flop_utilisation: RangeDoc | None = None
+
+
+class IdleDoc(Part, frozen=True, kw_only=True):
+    """Memory paid for and left unused."""
+
+    bytes: float
+    fraction: float
+    cost: str
+
+
+class PlanDoc(Part, frozen=True, kw_only=True):
+    """One ranked plan; ``gpus`` counts the cards of all ``machines``."""
+
+    accelerator: str
+    product: str
+    cards: list[str]
+    gpus: int
+    machines: int
+    layout: str
+    provider: str
+    offer: str
+    offer_id: str
+    region: str
+    market: str
+    stock: str
+    fit: PlanFitDoc
+    speed: SpeedDoc
+    hours: RangeDoc
+    billed_hours: float
+    cost: CostDoc
+    idle_memory: IdleDoc
+    price_per_hour: str
+    price_currency: str
+    price_observed_at: str
+    price_observed_how: str
+    price_age_days: int
+    price_source: str
+    warnings: list[FindingDoc]
+
+
+class FrontierDoc(Part, frozen=True, kw_only=True):
+    """A plan that no other plan beats in both cost and time."""
+
+    offer_id: str
+    provider: str
+    offer: str
+    accelerator: str
+    gpus: int
+    hours: float
+    tokens_per_s: float
+    cost: str
+
+
+class RunnerUpDoc(Part, frozen=True, kw_only=True):
+    """Why the second plan lost to the first: ratios second / first, and the test that decided."""
+
+    offer_id: str
+    decided_by: str
+    cost_ratio: float
+    time_ratio: float
+
+
+class NearestDoc(Part, frozen=True, kw_only=True):
+    """The closest miss of a group."""
+
+    provider: str
+    offer: str
+    offer_id: str
+    accelerator: str
+    gpus: int
+    observed: str
+    limit: str
+    change: ChangeDoc | None
+
+
+class RejectedDoc(Part, frozen=True, kw_only=True):
+    """A group of offers left out for one reason."""
+
+    reason: str
+    count: int
+    nearest: NearestDoc | None
+
+
+class PlanDocument(Document, frozen=True, kw_only=True):
+    """Answer of ``plan``."""
+
+    workload: WorkloadDoc
+    rank: str
+    currency: str
+    rates_on: str
+    rates_source: str
+    considered: int
+    plans: list[PlanDoc]
+    runner_up: RunnerUpDoc | None
+    more_plans: int
+    frontier: list[FrontierDoc]
+    rejected: list[RejectedDoc]
+    assumptions: list[AssumptionDoc]
+    warnings: list[FindingDoc]
+
+
+class FactDoc(Part, frozen=True, kw_only=True):
+    """One fact of a card."""
+
+    quantity: str
+    value: float
+    unit: str
+    condition: str
+    kind: str
+    source: str
+    note: str
+
+
+class PriceDoc(Part, frozen=True, kw_only=True):
+    """The cheapest offer of a card in one market, per card and per GB-hour as sold."""
+
+    market: str
+    provider: str
+    offer: str
+    offer_id: str
+    per_gpu_hour: str
+    per_gb_hour_as_sold: str
+    currency: str
+    observed_at: str
+
+
+class GpuDoc(Part, frozen=True, kw_only=True):
+    """The fact card of one accelerator."""
+
+    id: str
+    vendor: str
+    product: str
+    architecture: str
+    form_factor: str
+    compute_capability: str
+    launch_year: int | None
+    memory_type: str
+    memory_sold_gb: float
+    memory_total_bytes: float | None
+    ecc: bool | None
+    cooling: str
+    nvlink: str
+    nvswitch: bool
+    mig_instances: int
+    rt_cores: int | None
+    sparsity_2_4: bool | None
+    modified: bool
+    pair: str
+    lacks: list[str]
+    notes: list[str]
+    facts: list[FactDoc]
+    prices: list[PriceDoc]
+
+
+class GpuDocument(Document, frozen=True, kw_only=True):
+    """Answer of ``gpu``: one card or several side by side."""
+
+    gpus: list[GpuDoc]
+
+
+class ProblemDocument(Document, frozen=True, kw_only=True):
+    """What a refused request says when ``--json`` was asked for."""
+
+    problems: list[FindingDoc]
+
+
+DOCUMENTS: dict[str, type[Document]] = {
+    "plan": PlanDocument,
+    "fit": FitDocument,
+    "gpu": GpuDocument,
+    "problems": ProblemDocument,
+}

@@ -1,0 +1,34 @@
+"""``rackrate fit``: does a workload fit on a card, and what would make it fit."""
+
+from __future__ import annotations
+
+import click
+
+from rackrate.cli.options import workload_options
+from rackrate.cli.output import emit, output_options
+from rackrate.cli.refusals import EXIT_NO, told
+
+
+@click.command("fit")
+@click.argument("file", required=False, metavar="[FILE]")
+@workload_options
+@output_options
+def command(file: str | None, form: str | None, **flags: object) -> None:
+    r"""Show whether a workload fits on --gpu (times --gpus), what fills the memory, and what would make it fit.
+
+    Exit code 0: it fits (perhaps tightly); 3: it does not; 2: the request
+    could not be understood.
+
+    \b
+    rackrate fit --model meta-llama/Llama-2-7b-hf --task full_finetune --gpu a100-sxm4-80
+    rackrate fit --model meta-llama/Llama-2-13b-hf --task inference --context 4096 --gpu a100-pcie-40
+    """
+    from rackrate.app.fitting import fit
+    from rackrate.app.flags import by_path
+    from rackrate.cli import fit_screen
+
+    with told(form):
+        document = fit(file, by_path(flags))
+    emit(form, document, lambda: fit_screen.table(document), lambda: fit_screen.screen(document))
+    if document.verdict == "does_not_fit":
+        raise SystemExit(EXIT_NO)

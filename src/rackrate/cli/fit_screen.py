@@ -1,0 +1,113 @@
+"""The screen of ``fit``: the verdict, the account of memory as a picture, and what would make it fit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from rackrate.cli import words
+from rackrate.cli.output import Table, rich_table
+from rackrate.cli.sections import assumptions, pairs, warnings, workload_line
+from rackrate.units import GIB, MB, format_bytes
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from rackrate.app.wire import CacheDoc, FitDocument
+
+_BAR_CELLS = 56
+_FILLS = "█▓▒░#=+~-·"
+
+
+def table(document: FitDocument) -> Table:
+    """The account: a row for each component."""
+    rows = tuple(
+        (c.name, c.phase, *(f"{b / GIB:.3f}" for b in (c.bytes.low, c.bytes.likely, c.bytes.high)), c.note)
+        for c in document.components
+    )
+    keys = ("component", "phase", "low_gib", "likely_gib", "high_gib", "note")
+    return Table(
+        keys=keys,
+        titles=("component", "held in", "low GiB", "GiB", "high GiB", "note"),
+        rows=rows,
+        right=frozenset({2, 3, 4}),
+    )
+
+
+def screen(document: FitDocument) -> Iterator[RenderableType]:
+    """What a person sees, top to bottom."""
+    yield workload_line(document.workload)
+    yield ""
+    yield pairs(_summary(document))
+    yield ""
+    yield from _bar(document)
+    yield rich_table(table(document))
+    yield from _changes(document)
+    yield from assumptions(document.assumptions)
+    yield from warnings(document.warnings)
+
+
+def _summary(document: FitDocument) -> list[tuple[str, str]]:
+    peak = document.peak_bytes
+    span = f"{format_bytes(peak.low)} to {format_bytes(peak.high)}"
+    phase = words.word(words.PHASES, document.peak_phase)
+    reports = f"{format_bytes(document.memory_total_bytes)} that the driver reports"
+    metrics = f"allocated {format_bytes(document.allocated_bytes.likely)}, "
+    metrics += f"reserved {format_bytes(document.reserved_bytes.likely)}"
+    headroom = format_bytes(document.headroom_bytes)
+    rows = [
+        ("Verdict", words.word(words.VERDICTS, document.verdict)),
+        ("Card", f"{document.gpus} x {document.accelerator} ({document.product}){_devices(document)}"),
+        ("Peak", f"{format_bytes(peak.likely)} ({span}) on the fullest card, in {phase}, as the driver sees it"),
+        ("Usable", f"{format_bytes(document.usable_bytes)} of {reports}; headroom {headroom}"),
+        ("Metrics", metrics),
+        ("Layout", document.layout),
+    ]
+    return [*rows, *([("KV cache", _cache_text(document.cache))] if document.cache else [])]
+
+
+def _cache_text(cache: CacheDoc) -> str:
+    each = f"{cache.bytes_per_token / MB:.4g} MB a token on a card"
+    room = f"room {format_bytes(cache.room_bytes.likely)} = {cache.tokens.likely:,.0f} tokens"
+    return f"{each}; {room} = {cache.full_sequences} full sequences of {cache.context_tokens:,}"
+
+
+def _devices(document: FitDocument) -> str:
+    if document.gpus == 1:
+        return ""
+    return f": {document.gpus} devices joined by {document.interconnect.replace('_', ' ')}, not one larger card"
+
+
+def _bar(document: FitDocument) -> Iterator[RenderableType]:
+    """The parts held at the peak as one bar against what is usable."""
+    held = [c for c in document.components if _held_at_peak(c.phase, document.peak_phase) and c.bytes.likely > 0]
+    scale = _BAR_CELLS / max(document.usable_bytes, document.peak_bytes.likely)
+    bar, legend = "", []
+    for fill, part in zip(_FILLS, sorted(held, key=lambda c: -c.bytes.likely), strict=False):
+        cells = round(part.bytes.likely * scale)
+        bar += fill * cells
+        if cells:
+            legend.append(f"{fill} {part.name.replace('_', ' ')} {format_bytes(part.bytes.likely)}")
+    edge = round(document.usable_bytes * scale)
+    drawn = bar[:edge].ljust(edge) + "|" + bar[edge:]
+    yield f"{drawn} {format_bytes(document.usable_bytes)} usable"
+    yield "  ".join(legend)
+
+
+def _held_at_peak(phases: str, peak: str) -> bool:
+    return "always" in phases.split("+") or peak in phases.split("+")
+
+
+def _changes(document: FitDocument) -> Iterator[RenderableType]:
+    if not document.changes:
+        return
+    yield "What would make it fit:" if document.verdict != "fits" else "What else fits:"
+    rows = [
+        (
+            f"  {c.knob}",
+            f"{c.before} -> {c.after}" + (f" (peak {format_bytes(c.peak_bytes.likely)})" if c.peak_bytes else ""),
+        )
+        for c in document.changes
+    ]
+    yield pairs(rows)
+    yield ""

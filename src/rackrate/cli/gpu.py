@@ -1,0 +1,33 @@
+"""``rackrate gpu``: the facts of a card, or several side by side."""
+
+from __future__ import annotations
+
+import click
+
+from rackrate.cli.output import emit, output_options
+from rackrate.cli.refusals import told
+
+
+def _complete(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+    from rackrate.app.suggest import card_ids
+
+    return [name for name in card_ids() if name.startswith(incomplete)]
+
+
+@click.command("gpu")
+@click.argument("cards", nargs=-1, metavar="[CARD]...", shell_complete=_complete)
+@click.option("--currency", default="USD", show_default=True, help="Currency of the prices.")
+@output_options
+def command(cards: tuple[str, ...], currency: str, form: str | None) -> None:
+    r"""Show the facts of CARD with a source for each number; several cards stand side by side; none lists all.
+
+    \b
+    rackrate gpu a40
+    rackrate gpu a100-pcie-40 a100-pcie-80 --currency CNY
+    """
+    from rackrate.app.gpus import gpu
+    from rackrate.cli import gpu_screen
+
+    with told(form):
+        document = gpu(cards, currency=currency)
+    emit(form, document, lambda: gpu_screen.table(document), lambda: gpu_screen.screen(document))

@@ -1,0 +1,184 @@
+"""The screen of ``gpu``: one fact card, or several cards side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+from rackrate.cli import words
+from rackrate.cli.numbers import money
+from rackrate.cli.output import Table, rich_table
+from rackrate.cli.sections import pairs
+from rackrate.units import MIB
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from rackrate.app.wire import FactDoc, GpuDoc, GpuDocument, PriceDoc
+
+_SIDE_BY_SIDE_MOST = 4
+
+
+def table(document: GpuDocument) -> Table:
+    """A row for each card (several cards) or each fact (one card)."""
+    if len(document.gpus) == 1:
+        return _fact_table(document.gpus[0])
+    rows = tuple(tuple(value(gpu) for _, value in _ROWS) for gpu in document.gpus)
+    return Table(keys=tuple(k for k, _ in _ROWS), titles=tuple(k for k, _ in _ROWS), rows=rows)
+
+
+def screen(document: GpuDocument) -> Iterator[RenderableType]:
+    """One fact card, or a column for each card, or a short list of all."""
+    if len(document.gpus) == 1:
+        yield from _card(document.gpus[0])
+    elif len(document.gpus) <= _SIDE_BY_SIDE_MOST:
+        yield rich_table(_columns(document.gpus))
+        yield from _notes(document.gpus)
+    else:
+        yield rich_table(_listing(document.gpus))
+    yield f"Prices as of {document.as_of}; facts {document.facts_digest[:12]}, rackrate {document.rackrate_version}."
+
+
+def _fact(gpu: GpuDoc, quantity: str) -> FactDoc | None:
+    return next((f for f in gpu.facts if f.quantity == quantity), None)
+
+
+def _rate(quantity: str, scale: float, unit: str) -> Callable[[GpuDoc], str]:
+    def value(gpu: GpuDoc) -> str:
+        fact = _fact(gpu, quantity)
+        if fact is not None:
+            return f"{fact.value / scale:,.4g} {unit}"
+        return "none" if any(quantity.startswith(f"peak_{name}_") for name in gpu.lacks) else "unknown"
+
+    return value
+
+
+def _memory(gpu: GpuDoc) -> str:
+    if gpu.memory_total_bytes is None:
+        return "unknown"
+    fact = _fact(gpu, "memory_total_bytes")
+    derived = " (derived)" if fact is not None and fact.kind == "derived" else ""
+    return f"{gpu.memory_total_bytes / MIB:,.0f} MiB{derived}"
+
+
+def _price(of: Callable[[PriceDoc], str]) -> Callable[[GpuDoc], str]:
+    def value(gpu: GpuDoc) -> str:
+        for price in gpu.prices:
+            return f"{money(of(price))} {price.currency} ({price.provider}, {words.word(words.MARKETS, price.market)})"
+        return "no offer"
+
+    return value
+
+
+def _yes(value: bool | None) -> str:
+    return "unknown" if value is None else "yes" if value else "no"
+
+
+_QUANTITIES = {
+    "driver reports": "memory_total_bytes",
+    "bandwidth": "bandwidth_bytes_per_s",
+    "FP32": "peak_fp32_flop_per_s",
+    "TF32 dense": "peak_tf32_flop_per_s",
+    "FP16 dense": "peak_fp16_flop_per_s",
+    "BF16 dense": "peak_bf16_flop_per_s",
+    "FP8 dense": "peak_fp8_flop_per_s",
+    "INT8 dense": "peak_int8_flop_per_s",
+    "power limit": "power_limit_w",
+    "NVLink": "nvlink_bytes_per_s_one_way",
+}
+
+_ROWS: tuple[tuple[str, Callable[[GpuDoc], str]], ...] = (
+    ("id", lambda g: g.id),
+    ("product", lambda g: g.product),
+    (
+        "architecture",
+        lambda g: f"{g.architecture} ({g.compute_capability})" if g.compute_capability else g.architecture,
+    ),
+    ("form factor", lambda g: g.form_factor),
+    ("as sold", lambda g: f"{g.memory_sold_gb:g} GB {g.memory_type}"),
+    ("driver reports", _memory),
+    ("ECC", lambda g: _yes(g.ecc)),
+    ("bandwidth", _rate("bandwidth_bytes_per_s", 1e9, "GB/s")),
+    ("FP32", _rate("peak_fp32_flop_per_s", 1e12, "TFLOPS")),
+    ("TF32 dense", _rate("peak_tf32_flop_per_s", 1e12, "TFLOPS")),
+    ("FP16 dense", _rate("peak_fp16_flop_per_s", 1e12, "TFLOPS")),
+    ("BF16 dense", _rate("peak_bf16_flop_per_s", 1e12, "TFLOPS")),
+    ("FP8 dense", _rate("peak_fp8_flop_per_s", 1e12, "TFLOPS")),
+    ("INT8 dense", _rate("peak_int8_flop_per_s", 1e12, "TOPS")),
+    ("RT cores", lambda g: "unknown" if g.rt_cores is None else str(g.rt_cores or "none")),
+    ("power limit", _rate("power_limit_w", 1, "W")),
+    ("cooling", lambda g: g.cooling or "unknown"),
+    ("NVLink", lambda g: g.nvlink),
+    ("a pair is", lambda g: g.pair),
+    ("MIG slices", lambda g: str(g.mig_instances or "none")),
+    ("cheapest, card-hour", _price(lambda p: p.per_gpu_hour)),
+    ("per GB-hour as sold", _price(lambda p: p.per_gb_hour_as_sold)),
+)
+
+
+def _columns(gpus: list[GpuDoc]) -> Table:
+    rows = tuple((name, *(value(gpu) for gpu in gpus)) for name, value in _ROWS[1:])
+    return Table(keys=("fact", *(g.id for g in gpus)), titles=("", *(g.id for g in gpus)), rows=rows)
+
+
+def _listing(gpus: list[GpuDoc]) -> Table:
+    rows = tuple(
+        (g.id, g.product, f"{g.memory_sold_gb:g}", _rate("bandwidth_bytes_per_s", 1e9, "")(g).strip()) for g in gpus
+    )
+    titles = ("id", "product", "GB as sold", "GB/s")
+    return Table(keys=titles, titles=titles, rows=rows, right=frozenset({2, 3}))
+
+
+def _card(gpu: GpuDoc) -> Iterator[RenderableType]:
+    yield f"{gpu.id}: {gpu.vendor} {gpu.product}"
+    yield ""
+    sources = list(dict.fromkeys(f.source for f in gpu.facts))
+    yield pairs([(f"  {name}", value(gpu) + _cited(gpu, name, sources)) for name, value in _ROWS[2:-2]])
+    yield ""
+    yield from _offers(gpu)
+    yield from _notes([gpu])
+    yield pairs([(f"  [{n}]", text) for n, text in enumerate(sources, start=1)])
+    yield "Every fact with its unit, kind, condition and source: --csv, --md or --json."
+
+
+def _cited(gpu: GpuDoc, row: str, sources: list[str]) -> str:
+    """The number of the source of a row, and how the number is known when it was not published."""
+    fact = _fact(gpu, _QUANTITIES.get(row, ""))
+    if fact is None:
+        return ""
+    kind = "" if fact.kind == "published" else f", {fact.kind}"
+    condition = f" ({fact.condition})" if fact.condition else ""
+    return f"{condition}{kind} [{sources.index(fact.source) + 1}]"
+
+
+def _offers(gpu: GpuDoc) -> Iterator[RenderableType]:
+    if not gpu.prices:
+        yield "No offer of this card in the catalogue."
+        yield ""
+        return
+    rows = tuple(
+        (
+            words.word(words.MARKETS, p.market),
+            p.provider,
+            p.offer,
+            money(p.per_gpu_hour),
+            money(p.per_gb_hour_as_sold),
+            p.observed_at,
+        )
+        for p in gpu.prices
+    )
+    heads = ("cheapest in", "provider", "offer", f"{gpu.prices[0].currency}/card-h", "/GB-h as sold", "seen")
+    yield rich_table(Table(keys=heads, titles=heads, rows=rows, right=frozenset({3, 4})))
+
+
+def _notes(gpus: list[GpuDoc]) -> Iterator[RenderableType]:
+    for gpu in gpus:
+        for note in gpu.notes:
+            yield f"{gpu.id}: {note}"
+    yield ""
+
+
+def _fact_table(gpu: GpuDoc) -> Table:
+    rows = tuple((f.quantity, f"{f.value:g}", f.unit, f.kind, f.condition, f.source, f.note) for f in gpu.facts)
+    heads = ("quantity", "value", "unit", "kind", "condition", "source", "note")
+    return Table(keys=heads, titles=heads, rows=rows, right=frozenset({1}))

@@ -1,0 +1,69 @@
+"""The command line: one verb per question, each imported only when it is asked for."""
+
+from __future__ import annotations
+
+import importlib
+
+import click
+
+VERBS = {
+    "plan": "What should I rent for this?",
+    "fit": "Does it fit, and what would make it fit?",
+    "gpu": "What is this card? Several ids compare side by side.",
+    "completion": "Print the completion script of your shell.",
+}
+
+
+class Verbs(click.Group):
+    """A group that knows its verbs by name and imports a verb's module only to run it."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Names of all verbs, in the order of the journey."""
+        return list(VERBS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The verb's command, imported now."""
+        if cmd_name not in VERBS:
+            return None
+        command: click.Command = importlib.import_module(f"rackrate.cli.{cmd_name}").command
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Like click's, with the nearest verb named when there is none."""
+        if args and args[0] not in VERBS and not args[0].startswith("-"):
+            from rackrate.app.suggest import nearest
+
+            close = nearest(args[0], VERBS)
+            hint = f" Did you mean {close[0]!r}?" if close else ""
+            ctx.fail(f"No such command {args[0]!r}.{hint} Verbs: {', '.join(VERBS)}.")
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The list of verbs for --help, without importing any of them."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(VERBS.items()))
+
+
+def _version(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
+    if value and not ctx.resilient_parsing:
+        from rackrate.app.version import VERSION
+
+        click.echo(f"rackrate {VERSION}")
+        ctx.exit()
+
+
+@click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.option(
+    "--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Print the version."
+)
+def main() -> None:
+    """Rent GPUs knowingly: what to rent, what it will really cost, and whether you got it.
+
+    Start with: rackrate plan --model meta-llama/Llama-2-7b-hf --task lora --tokens 30M
+    """
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,219 @@
+"""The screen of ``plan``: the best plan, why it beat the runner-up, the others, and what was left out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from rackrate.cli import words
+from rackrate.cli.numbers import cost_span, hours_span, money, per_cent_more, rate_span
+from rackrate.cli.output import Table, rich_table
+from rackrate.cli.sections import assumptions, pairs, warnings, workload_line
+from rackrate.units import format_bytes, format_hours
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from rackrate.app.wire import PlanDoc, PlanDocument, RejectedDoc
+
+_COLUMNS = (
+    ("accelerator", "card", False),
+    ("gpus", "n", True),
+    ("provider", "provider", False),
+    ("market", "market", False),
+    ("region", "region", False),
+    ("verdict", "fit", False),
+    ("headroom_gib", "room", True),
+    ("tokens_per_s", "tok/s", True),
+    ("hours_likely", "hours", True),
+    ("cost_low", "low", True),
+    ("cost_likely", "cost", True),
+    ("cost_high", "high", True),
+    ("currency", "", False),
+    ("price_age_days", "age", True),
+    ("offer", "offer", False),
+    ("price_source", "source", False),
+)
+_ON_SCREEN = ("accelerator", "gpus", "provider", "market", "verdict", "tokens_per_s", "hours_likely", "cost_likely")
+
+
+def table(document: PlanDocument) -> Table:
+    """All plans, a row each, with every column (for CSV and Markdown)."""
+    return Table(
+        keys=tuple(key for key, _, _ in _COLUMNS),
+        titles=tuple(key for key, _, _ in _COLUMNS),
+        rows=tuple(_row(plan) for plan in document.plans),
+        right=frozenset(i for i, (_, _, right) in enumerate(_COLUMNS) if right),
+    )
+
+
+def _row(plan: PlanDoc) -> tuple[str, ...]:
+    return (
+        plan.accelerator,
+        str(plan.gpus),
+        plan.provider,
+        plan.market,
+        plan.region,
+        plan.fit.verdict,
+        f"{plan.fit.headroom_bytes / 2**30:.1f}",
+        f"{plan.speed.tokens_per_s.likely:.0f}",
+        f"{plan.hours.likely:.2f}",
+        plan.cost.low,
+        plan.cost.likely,
+        plan.cost.high,
+        plan.cost.currency,
+        str(plan.price_age_days),
+        plan.offer,
+        plan.price_source,
+    )
+
+
+def screen(document: PlanDocument) -> Iterator[RenderableType]:
+    """What a person sees first, top to bottom."""
+    yield workload_line(document.workload)
+    yield ""
+    if document.plans:
+        yield from _best(document)
+        yield from _others(document)
+    else:
+        yield "No plan: every offer was left out. The nearest misses are below."
+        yield ""
+    yield from _rejected(document.rejected)
+    yield from assumptions(document.assumptions)
+    yield from warnings(document.warnings)
+    yield _footer(document)
+
+
+def _best(document: PlanDocument) -> Iterator[RenderableType]:
+    plan = document.plans[0]
+    yield pairs(_facts_of(document, plan))
+    yield from warnings(plan.warnings)
+    if document.runner_up is not None and len(document.plans) > 1:
+        yield _lost(document)
+    yield ""
+
+
+def _facts_of(document: PlanDocument, plan: PlanDoc) -> list[tuple[str, str]]:
+    machines = f" ({plan.machines} machines)" if plan.machines > 1 else ""
+    place = f", {plan.region}" if plan.region else ""
+    return [
+        ("Rent", f"{plan.gpus} x {plan.accelerator} ({plan.product}){machines}"),
+        ("From", f"{plan.provider}: {plan.offer}, {words.word(words.MARKETS, plan.market)}{place}; stock {plan.stock}"),
+        ("Fit", _fit_text(plan)),
+        ("Speed", _speed_text(plan)),
+        ("Time", _time_text(document, plan)),
+        ("Cost", _cost_text(document, plan)),
+        ("Price", _price_text(plan)),
+        ("Layout", f"{plan.layout}; {document.workload.engine}"),
+    ]
+
+
+def _fit_text(plan: PlanDoc) -> str:
+    fit = plan.fit
+    peak = f"{format_bytes(fit.peak_bytes.low)} to {format_bytes(fit.peak_bytes.high)}"
+    held = f"; holds {fit.full_sequences} full sequences" if fit.full_sequences is not None else ""
+    return (
+        f"{words.word(words.VERDICTS, fit.verdict)}: peak {format_bytes(fit.peak_bytes.likely)} ({peak}) "
+        f"of {format_bytes(fit.usable_bytes)} usable, headroom {format_bytes(fit.headroom_bytes)}{held}"
+    )
+
+
+def _speed_text(plan: PlanDoc) -> str:
+    speed = plan.speed
+    text = f"{rate_span(speed.tokens_per_s)} tokens/s, limited by {words.word(words.BOUNDS, speed.limited_by)}"
+    if speed.first_token_s is not None and speed.per_user_tokens_per_s is not None:
+        text += (
+            f"; first token {speed.first_token_s.likely:.2f} s, "
+            f"{speed.per_user_tokens_per_s.likely:.0f} tokens/s per user"
+        )
+    return text
+
+
+def _time_text(document: PlanDocument, plan: PlanDoc) -> str:
+    billed = format_hours(plan.billed_hours)
+    horizon = document.workload.horizon_hours
+    if horizon is not None:
+        return f"in use {format_hours(plan.hours.likely)} over {format_hours(horizon)}; billed {billed}"
+    return f"done in {hours_span(plan.hours)}; billed {billed}"
+
+
+def _cost_text(document: PlanDocument, plan: PlanDoc) -> str:
+    lines = ", ".join(f"{line.name.replace('_', ' ')} {money(line.amount)}" for line in plan.cost.lines)
+    text = f"{cost_span(plan.cost)} all in"
+    if document.workload.horizon_hours is not None:
+        text += f" for {format_hours(document.workload.horizon_hours)}"
+    return f"{text} [{lines} {plan.cost.billed_currency}]"
+
+
+def _price_text(plan: PlanDoc) -> str:
+    return (
+        f"{money(plan.price_per_hour)} {plan.price_currency}/h a machine, seen {plan.price_observed_at} "
+        f"({plan.price_age_days} days ago, {plan.price_observed_how.replace('_', ' ')}), {plan.price_source}"
+    )
+
+
+def _lost(document: PlanDocument) -> str:
+    second, why = document.plans[1], document.runner_up
+    assert why is not None
+    reasons = {
+        "fit": "it fits less surely",
+        "cost": "it costs more",
+        "time": "it takes longer",
+        "both": "its cost times its time is higher",
+        "tie": "it is equal, and its price is older or its name later",
+    }
+    return (
+        f"Runner-up: {second.gpus} x {second.accelerator} from {second.provider}: "
+        f"cost {per_cent_more(why.cost_ratio)}, time {per_cent_more(why.time_ratio)}; "
+        f"lost because {reasons[why.decided_by]}."
+    )
+
+
+def _others(document: PlanDocument) -> Iterator[RenderableType]:
+    best = {(f.offer_id) for f in document.frontier}
+    full = table(document)
+    chosen = [full.keys.index(key) for key in _ON_SCREEN]
+    titles = {key: title for key, title, _ in _COLUMNS}
+    rows = []
+    for plan, row in zip(document.plans, full.rows, strict=True):
+        mark = "*" if plan.offer_id in best else ""
+        cells = [row[i] for i in chosen]
+        cells[3] = words.word(words.MARKETS, plan.market)
+        cells[4] = words.word(words.VERDICTS, plan.fit.verdict)
+        cells[-1] = money(plan.cost.likely) + mark
+        rows.append(tuple(cells))
+    heads = tuple(titles[k] if k != "cost_likely" else f"cost {document.currency}" for k in _ON_SCREEN)
+    shown = Table(keys=_ON_SCREEN, titles=heads, rows=tuple(rows), right=frozenset({1, 5, 6, 7}))
+    yield rich_table(shown)
+    more = f" {document.more_plans} more plans: --top." if document.more_plans else ""
+    yield f"* no other plan is both cheaper and faster. {document.considered} offers considered.{more}"
+    yield ""
+
+
+def _rejected(groups: Sequence[RejectedDoc]) -> Iterator[RenderableType]:
+    if not groups:
+        return
+    yield "Left out:"
+    for group in groups:
+        yield f"  {group.count:>4}  {words.word(words.REASONS, group.reason)}{_nearest(group)}"
+    yield ""
+
+
+def _nearest(group: RejectedDoc) -> str:
+    near = group.nearest
+    if near is None:
+        return ""
+    text = f"; nearest: {near.gpus} x {near.accelerator or near.offer}, {near.provider}"
+    if near.observed:
+        text += f": {near.observed}" + (f", limit {near.limit}" if near.limit else "")
+    if near.change is not None:
+        text += f"; would be in with {near.change.knob} {near.change.before} -> {near.change.after}"
+    return text
+
+
+def _footer(document: PlanDocument) -> str:
+    return (
+        f"Prices as of {document.as_of}; {document.currency} at rates of {document.rates_on} "
+        f"({document.rates_source}). "
+        f"facts {document.facts_digest[:12]}, rackrate {document.rackrate_version}. Ranges are 10 % to 90 %."
+    )

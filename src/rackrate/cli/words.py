@@ -1,0 +1,82 @@
+"""The words for codes: the one place where rooms' codes become English text for the terminal."""
+
+from __future__ import annotations
+
+REASONS = {
+    "card_unknown": "card not known to rackrate",
+    "card_not_asked": "not one of the cards asked for",
+    "card_property": "card lacks a required property",
+    "engine_unsupported": "engine does not run on this card",
+    "gpu_count": "not the number of cards asked for",
+    "provider": "provider not wanted",
+    "region": "region not wanted",
+    "region_unknown": "region not stated by the source",
+    "market": "market not wanted",
+    "interruptible": "can be interrupted, and the work may not be",
+    "superseded": "replaced by a newer price of the same offer",
+    "price_invalid": "price fails a sanity test",
+    "price_incomplete": "price leaves out the host machine",
+    "commitment_unknown": "needs a commitment of unstated length",
+    "no_exchange_rate": "no exchange rate for its currency",
+    "no_layout": "model cannot be divided over its cards",
+    "memory_unknown": "memory of card or model not known",
+    "does_not_fit": "does not fit",
+    "speed_unknown": "speed not known",
+    "latency": "misses the latency target",
+    "load": "cannot carry the load",
+    "deadline": "misses the deadline",
+    "budget": "over the budget",
+}
+
+VERDICTS = {"fits": "fits", "tight": "tight", "does_not_fit": "does not fit"}
+
+BOUNDS = {
+    "compute": "arithmetic",
+    "bandwidth": "memory bandwidth (weights)",
+    "cache_bandwidth": "memory bandwidth (KV cache)",
+    "host": "the host launching kernels",
+    "communication": "traffic between cards",
+    "cache_room": "room for the KV cache",
+}
+
+MARKETS = {
+    "on_demand": "on demand",
+    "on_demand_secure": "on demand (secure)",
+    "on_demand_community": "on demand (community)",
+    "on_demand_from": "on demand (from)",
+    "on_demand_virtual_gpu": "on demand (virtual GPU)",
+    "marketplace_on_demand": "marketplace",
+    "marketplace_from": "marketplace (from)",
+    "monthly_package": "month package",
+    "monthly_contract": "month contract",
+    "credit_package": "credit pack",
+    "capacity_block": "capacity block",
+    "reserved_1y": "reserved 1 y",
+    "reserved_3y": "reserved 3 y",
+    "savings_1y": "savings plan 1 y",
+    "savings_3y": "savings plan 3 y",
+}
+
+TASKS = {
+    "inference": "inference",
+    "lora": "LoRA fine-tune",
+    "qlora": "QLoRA fine-tune",
+    "full_finetune": "full fine-tune",
+    "pretrain": "pretraining",
+}
+
+PHASES = {
+    "always": "always",
+    "load": "load",
+    "prefill": "prefill",
+    "decode": "decode",
+    "forward": "forward",
+    "loss": "loss",
+    "backward": "backward",
+    "step": "optimizer step",
+}
+
+
+def word(table: dict[str, str], code: str) -> str:
+    """The words for a code, or the code itself with spaces where no words were written."""
+    return table.get(code, code.replace("_", " "))

@@ -1,0 +1,62 @@
+"""What a bill, forecast or audited, says."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+
+from rackrate.money import Money, total
+from rackrate.problems import Finding
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """One named line: quantity x unit price = amount, with the rule that made it.
+
+    ``name`` is a code: ``compute``, ``compute_stopped``, ``term`` (prepaid
+    terms), ``disk_running``, ``disk_stopped``, ``data_in``, ``data_out``,
+    ``ip``, ``one_time``. A line of 0 says that the part is free, and by which rule.
+    """
+
+    name: str
+    quantity: Decimal
+    unit: str
+    unit_price: Money
+    amount: Money
+    rule: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Charges:
+    """All lines in one currency; ``unknown`` lists the parts of the bill that no rule was seen for."""
+
+    lines: tuple[Line, ...]
+    billed_seconds: Decimal
+    currency: str
+    unknown: tuple[Finding, ...] = ()
+
+    @property
+    def total(self) -> Money:
+        """The exact sum of the lines (unknown parts are not in it)."""
+        return total([line.amount for line in self.lines], self.currency)
+
+
+def line(name: str, quantity: Decimal, unit: str, unit_price: Money, rule: str = "") -> Line:
+    """A line whose amount is ``quantity`` x ``unit_price``."""
+    return Line(name=name, quantity=quantity, unit=unit, unit_price=unit_price, amount=unit_price * quantity, rule=rule)
+
+
+def combined(parts: Sequence[Charges], currency: str) -> Charges:
+    """Parts of one bill as one bill."""
+    return Charges(
+        lines=tuple(one for part in parts for one in part.lines),
+        billed_seconds=sum((part.billed_seconds for part in parts), Decimal(0)),
+        currency=currency,
+        unknown=tuple(finding for part in parts for finding in part.unknown),
+    )
+
+
+def part(currency: str, *lines: Line, unknown: Sequence[Finding] = (), billed_seconds: Decimal = Decimal(0)) -> Charges:
+    """A part of a bill."""
+    return Charges(lines=lines, billed_seconds=billed_seconds, currency=currency, unknown=tuple(unknown))

@@ -1,0 +1,27 @@
+"""Usage: the timeline of a rented machine, from which charges are computed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """What a machine does on the meter.
+
+    ``run_seconds`` is one entry per start: the seconds from power-on to
+    power-off (boot, image and model download included). ``stopped_seconds`` is
+    the time in between, while disks exist. Sizes are decimal bytes.
+    """
+
+    run_seconds: tuple[Decimal, ...]
+    stopped_seconds: Decimal = Decimal(0)
+    disk_bytes: Decimal = Decimal(0)
+    data_in_bytes: Decimal = Decimal(0)
+    data_out_bytes: Decimal = Decimal(0)
+
+    @property
+    def running_seconds(self) -> Decimal:
+        """All seconds on the meter before rounding and minimum."""
+        return sum(self.run_seconds, Decimal(0))

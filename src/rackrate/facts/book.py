@@ -1,0 +1,45 @@
+"""The book of facts: everything known, with one digest, handed to rooms as a value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import date
+
+from rackrate.facts.accelerator import Accelerator
+from rackrate.facts.billing import BillingRules
+from rackrate.facts.engine import Engine
+from rackrate.facts.formats import WeightFormat
+from rackrate.facts.model import Model
+from rackrate.money import ExchangeRates
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FactBook:
+    """What is known at one date.
+
+    ``model`` and ``engine`` are looked up on demand (there are hundreds of
+    models and a question needs one); they raise ``KeyError`` for unknown ids.
+    ``digest`` is the SHA-256 of all bundled fact files, in hex.
+    ``provider_ids`` maps other names of a provider to the one that ``billing`` uses.
+    """
+
+    accelerators: Mapping[str, Accelerator]
+    formats: Mapping[str, WeightFormat]
+    billing: Mapping[str, BillingRules]
+    model_ids: tuple[str, ...]
+    model: Callable[[str], Model]
+    engine_ids: tuple[str, ...]
+    engine: Callable[[str], Engine]
+    rates: ExchangeRates
+    digest: str
+    seen_at: date
+    provider_ids: Mapping[str, str] = field(default_factory=dict)
+
+    def rules_of(self, provider: str) -> BillingRules:
+        """The rules of ``provider`` (resold offers: of the upstream name if known); empty when none were seen."""
+        for name in (provider, provider.partition(":")[2]):
+            known = self.provider_ids.get(name, name)
+            if known in self.billing:
+                return self.billing[known]
+        return BillingRules(provider=provider, rules=())

@@ -1,0 +1,155 @@
+"""The door to the bundled facts: files in, a ``FactBook`` out.
+
+Everything is read at once, which the digest needs, but records are made when
+they are asked for: a model is found by its line, an engine parsed by its file.
+The text is never trusted to be valid here: ``tools/check_facts.py`` refuses a
+bad row before it is released.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+from collections.abc import Callable, Iterable, Mapping
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from rackrate.facts import rows
+from rackrate.facts.accelerator import Accelerator
+from rackrate.facts.billing import BillingRules
+from rackrate.facts.book import FactBook
+from rackrate.facts.engine import Engine
+from rackrate.facts.lazy import LazyMapping
+from rackrate.facts.model import Model
+
+if TYPE_CHECKING:
+    from rackrate.facts.records import Claim, MigProfile, Provider
+
+DATA = Path(__file__).parent / "data"
+_ENGINES = "engines/"
+
+Files = Mapping[str, str]
+T = TypeVar("T")
+
+
+def load(data: Path = DATA) -> FactBook:
+    """The facts in ``data`` (the bundled ones unless told otherwise)."""
+    files, digest = _read(data)
+    billing: dict[str, list[rows.Row]] = {}
+    for row in _table(files["billing_rules.csv"]):
+        billing.setdefault(row["provider"], []).append(row)
+    models = _lines_by_id(files["models.csv"])
+    engines = _engine_files(files)
+    formats = LazyMapping({row["id"]: row for row in _table(files["formats.csv"])}, rows.weight_format)
+    accelerators, seen_at = _accelerators(files)
+    return FactBook(
+        accelerators=accelerators,
+        formats=formats,
+        billing=LazyMapping(billing, _rules),
+        provider_ids=_provider_ids(files["providers.csv"]),
+        model_ids=tuple(models),
+        model=LazyMapping(models, _model_maker(files["models.csv"])).__getitem__,
+        engine_ids=tuple(engines),
+        engine=LazyMapping(engines, _engine).__getitem__,
+        rates=rows.exchange_rates(_table(files["exchange_rates.csv"])),
+        digest=digest,
+        seen_at=seen_at,
+    )
+
+
+def claims(data: Path = DATA) -> tuple[Claim, ...]:
+    """The claims of the three articles behind rackrate, each with its verdict and the right answer."""
+    from rackrate.facts.records import claim
+
+    return _records(data / "claims.csv", claim)
+
+
+def mig_profiles(data: Path = DATA) -> tuple[MigProfile, ...]:
+    """The slices that cards with MIG can be cut into."""
+    from rackrate.facts.records import mig_profile
+
+    return _records(data / "mig_profiles.csv", mig_profile)
+
+
+def providers(data: Path = DATA) -> tuple[Provider, ...]:
+    """The providers by id with their other names."""
+    from rackrate.facts.records import provider
+
+    return _records(data / "providers.csv", provider)
+
+
+# ---------------------------------------------------------------- inside
+
+
+def _read(data: Path) -> tuple[dict[str, str], str]:
+    """The text of each file by its name below ``data``, and the SHA-256 of all of them in the order of their names."""
+    digest = hashlib.sha256()
+    files: dict[str, str] = {}
+    paths = {path.relative_to(data).as_posix(): path for path in (*data.glob("*.csv"), *data.glob("engines/*.toml"))}
+    for name in sorted(paths):
+        content = paths[name].read_bytes()
+        digest.update(f"{name}\0{len(content)}\0".encode())
+        digest.update(content)
+        files[name] = content.decode("utf-8")
+    return files, digest.hexdigest()
+
+
+def _table(text: str) -> list[rows.Row]:
+    header, *body = csv.reader(text.splitlines())
+    return [dict(zip(header, cells, strict=True)) for cells in body]
+
+
+def _records(path: Path, make: Callable[[rows.Row], T]) -> tuple[T, ...]:
+    return tuple(make(row) for row in _table(path.read_text("utf-8")))
+
+
+def _accelerators(files: Files) -> tuple[dict[str, Accelerator], date]:
+    """The cards with the facts that win, and the day of the newest of them."""
+    header, *body = csv.reader(files["accelerator_facts.csv"].splitlines())
+    if tuple(header) != rows.FACT_COLUMNS:
+        raise ValueError(f"accelerator_facts.csv: columns {header}, expected {list(rows.FACT_COLUMNS)}")
+    won = rows.winners(body)
+    seen_at = max(cells[7] for cells in body)
+    rules = _table(files["memory_rules.csv"])
+    cards = {}
+    for card in _table(files["accelerators.csv"]):
+        facts = won.get(card["id"], {})
+        if "memory_total_bytes" not in facts:
+            facts["memory_total_bytes"] = rows.ruled_memory(card, rules, seen_at)
+        cards[card["id"]] = rows.accelerator(card, facts)
+    return cards, date.fromisoformat(seen_at)
+
+
+def _rules(found: Iterable[rows.Row]) -> BillingRules:
+    rules = tuple(map(rows.billing_rule, found))
+    return BillingRules(provider=rules[0].provider, rules=rules)
+
+
+def _provider_ids(text: str) -> dict[str, str]:
+    """The id of a provider by each of its other names."""
+    return {name: row["id"] for row in _table(text) for name in row["aliases"].split("|") if name}
+
+
+def _lines_by_id(text: str) -> dict[str, str]:
+    """The lines of a table by their first cell; ids hold no comma and no quote."""
+    return {line.partition(",")[0]: line for line in text.splitlines()[1:]}
+
+
+def _model_maker(text: str) -> Callable[[str], Model]:
+    header = text.partition("\n")[0]
+    return lambda line: rows.model(_table(f"{header}\n{line}")[0])
+
+
+def _engine_files(files: Files) -> dict[str, str]:
+    """The text of each engine's file by the engine's id."""
+    texts = (text for name, text in files.items() if name.startswith(_ENGINES))
+    return {text.partition('\nid = "')[2].partition('"')[0]: text for text in texts}
+
+
+def _engine(text: str) -> Engine:
+    import tomllib  # imported here: a question that names no engine does not need it
+
+    from rackrate.facts.engine_file import engine
+
+    return engine(tomllib.loads(text))

@@ -1,0 +1,120 @@
+"""Engines: the software that runs a model, as data with the policies in which they differ."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from rackrate.evidence import Range
+
+
+class Host(StrEnum):
+    """How the host feeds the card: eagerly launched kernels, or captured graphs / compiled code."""
+
+    EAGER = "eager"
+    GRAPHS = "graphs"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServingPolicy:
+    """What an inference engine does with memory.
+
+    ``memory_share``: fraction of the card's memory that the engine takes at
+    start (``None``: it grows on demand). ``share_of`` says of what:
+    ``"total"`` (vLLM: of all memory, overhead inside), ``"static"`` (SGLang: of
+    all memory, for weights and cache alone) or ``"free"`` (TensorRT-LLM: of
+    what weights and activations leave, for the cache alone). ``page_tokens``: tokens per KV
+    block. ``window_saves``: sliding-window layers keep only their window.
+    ``default_context``: ``"model"`` when the engine plans for the model's
+    maximum unless told otherwise, else a number of tokens as text.
+    ``default_sequences``: most sequences in a batch. ``batched_tokens``: tokens
+    of prefill processed at once. ``mla_cache_padding``: stored values per token
+    and layer are padded to a multiple of this. ``full_prompt_logits``: logits
+    of the whole prompt are materialised (6 bytes x vocabulary x prompt).
+    ``graph_bytes``: memory of captured graphs; ``non_torch_bytes``: buffers
+    outside the framework's allocator, CUDA context excluded.
+    """
+
+    memory_share: float | None
+    page_tokens: int
+    window_saves: bool
+    default_context: str
+    default_sequences: int
+    batched_tokens: int
+    mla_cache_padding: int
+    full_prompt_logits: bool
+    continuous_batching: bool
+    graph_bytes: Range
+    non_torch_bytes: Range
+    share_of: str = "total"
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainingPolicy:
+    """What a training engine keeps in memory.
+
+    ``optimizer_temporary``: the step holds one extra parameter-sized temporary
+    (foreach AdamW). ``loss``: ``"full"`` logits, ``"chunked"`` or ``"fused"``.
+    ``attention``: ``"flash"`` or ``"eager"``. ``adapter_bytes``: bytes of one
+    adapter weight (PEFT keeps adapters in FP32). ``ties_weights``: whether tied
+    embeddings stay tied. ``master_weights``: FP32 copies in mixed precision.
+    """
+
+    optimizer_temporary: bool
+    loss: str
+    attention: str
+    adapter_bytes: int
+    ties_weights: bool
+    master_weights: bool
+    reserved_over_allocated: Range
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpeedPolicy:
+    """Efficiencies of an engine, each a fraction of the published peak (medians of published rows).
+
+    ``launch_s_per_layer``: host or launch time per layer and step.
+    ``decode_bandwidth``: of memory bandwidth while reading weights;
+    ``cache_bandwidth``: while reading the KV cache. ``prefill_flop`` and
+    ``train_flop``: of the dense matrix peak. ``quantised_kernel``: relative
+    efficiency of 4-bit kernels. ``spread``: relative half width of the 80 %
+    interval for decode, prefill and training. ``source`` names the evidence.
+    """
+
+    host: Host
+    launch_s_per_layer: float
+    decode_bandwidth: float
+    cache_bandwidth: float
+    prefill_flop: float
+    train_flop: float
+    quantised_kernel: float
+    spread: float
+    source: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Engine:
+    """One engine at one range of versions.
+
+    ``tasks`` are the task ids it can run; ``parallel`` the layouts it knows
+    (``tensor``, ``pipeline``, ``data``, ``zero``, ``layer_split``);
+    ``weight_formats`` the formats it loads; ``vendors`` the accelerator vendors
+    it runs on; ``min_compute_capability`` for NVIDIA cards.
+    """
+
+    id: str
+    title: str
+    versions: str
+    seen_at: str
+    source: str
+    tasks: frozenset[str]
+    parallel: frozenset[str]
+    weight_formats: frozenset[str]
+    vendors: frozenset[str]
+    min_compute_capability: tuple[int, int] | None
+    speed: SpeedPolicy
+    serving: ServingPolicy | None = None
+    training: TrainingPolicy | None = None
+    notes: str = ""

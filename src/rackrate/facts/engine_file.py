@@ -1,0 +1,160 @@
+"""An engine's TOML document as an ``Engine``; keys that nothing reads are refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import date
+
+from rackrate.evidence import Range
+from rackrate.facts.engine import Engine, Host, ServingPolicy, SpeedPolicy, TrainingPolicy
+from rackrate.units import GIB
+
+_TOP = {"id", "title", "versions", "seen_at", "source", "tasks", "parallel", "weight_formats", "vendors"}
+_TOP_OPTIONAL = {"min_compute_capability", "notes", "serving", "training", "speed"}
+_SERVING = {
+    "memory_share", "share_of", "page_tokens", "window_saves", "default_context", "default_sequences",
+    "batched_tokens", "mla_cache_padding", "full_prompt_logits", "continuous_batching", "graph_gib",
+    "non_torch_gib", "source",
+}  # fmt: skip
+_TRAINING = {
+    "optimizer_temporary", "loss", "attention", "adapter_bytes", "ties_weights", "master_weights",
+    "reserved_over_allocated", "source",
+}  # fmt: skip
+_SPEED = {
+    "host", "launch_us_per_layer", "decode_bandwidth", "cache_bandwidth", "prefill_flop", "train_flop",
+    "quantised_kernel", "spread", "source",
+}  # fmt: skip
+
+
+class Section:
+    """One table of a document: typed reads that name the key when it is missing or of another type."""
+
+    def __init__(self, values: Mapping[str, object], where: str, known: Iterable[str]) -> None:
+        self._values = values
+        self._where = where
+        for key in values:
+            if key not in known:
+                raise ValueError(f"{where}.{key}: unknown key; known: {', '.join(sorted(known))}")
+
+    def _of(self, key: str, *types: type) -> object:
+        value = self._values.get(key)
+        if not isinstance(value, types) or (isinstance(value, bool) and bool not in types):
+            wanted = " or ".join(t.__name__ for t in types)
+            raise ValueError(f"{self._where}.{key}: {value!r} is not {wanted}")
+        return value
+
+    def text(self, key: str) -> str:
+        """A string, or a date as its text."""
+        return str(self._of(key, str, date))
+
+    def whole(self, key: str) -> int:
+        """A whole number."""
+        return int(str(self._of(key, int)))
+
+    def number(self, key: str) -> float:
+        """A number."""
+        return float(str(self._of(key, int, float)))
+
+    def flag(self, key: str) -> bool:
+        """A boolean."""
+        return self._of(key, bool) is True
+
+    def names(self, key: str) -> frozenset[str]:
+        """A list of strings."""
+        return frozenset(str(name) for name in self.items(key))
+
+    def span(self, key: str) -> Range:
+        """A list of low, likely and high."""
+        low, likely, high = (float(str(value)) for value in self.items(key))
+        return Range(low, likely, high)
+
+    def items(self, key: str) -> list[object]:
+        """A list of anything."""
+        value = self._of(key, list)
+        return list(value) if isinstance(value, list) else []
+
+    def has(self, key: str) -> bool:
+        """Whether the key is there."""
+        return key in self._values
+
+    def section(self, key: str, known: Iterable[str]) -> Section:
+        """A table below this one."""
+        value = self._of(key, dict)
+        return Section(value if isinstance(value, dict) else {}, f"{self._where}.{key}", known)
+
+
+def engine(document: Mapping[str, object], where: str = "engine") -> Engine:
+    """The engine that a document describes.
+
+    Raises:
+        ValueError: a key is unknown, missing or of the wrong type; the message names it.
+    """
+    top = Section(document, where, _TOP | _TOP_OPTIONAL)
+    return Engine(
+        id=top.text("id"),
+        title=top.text("title"),
+        versions=top.text("versions"),
+        seen_at=top.text("seen_at"),
+        source=top.text("source"),
+        tasks=top.names("tasks"),
+        parallel=top.names("parallel"),
+        weight_formats=top.names("weight_formats"),
+        vendors=top.names("vendors"),
+        min_compute_capability=_capability(top),
+        speed=_speed(top.section("speed", _SPEED)),
+        serving=_serving(top.section("serving", _SERVING)) if top.has("serving") else None,
+        training=_training(top.section("training", _TRAINING)) if top.has("training") else None,
+        notes=top.text("notes") if top.has("notes") else "",
+    )
+
+
+def _capability(top: Section) -> tuple[int, int] | None:
+    if not top.has("min_compute_capability"):
+        return None
+    major, minor = (int(str(part)) for part in top.items("min_compute_capability"))
+    return major, minor
+
+
+def _serving(part: Section) -> ServingPolicy:
+    return ServingPolicy(
+        memory_share=part.number("memory_share") if part.has("memory_share") else None,
+        share_of=part.text("share_of"),
+        page_tokens=part.whole("page_tokens"),
+        window_saves=part.flag("window_saves"),
+        default_context=part.text("default_context"),
+        default_sequences=part.whole("default_sequences"),
+        batched_tokens=part.whole("batched_tokens"),
+        mla_cache_padding=part.whole("mla_cache_padding"),
+        full_prompt_logits=part.flag("full_prompt_logits"),
+        continuous_batching=part.flag("continuous_batching"),
+        graph_bytes=part.span("graph_gib").scaled(GIB),
+        non_torch_bytes=part.span("non_torch_gib").scaled(GIB),
+        source=part.text("source"),
+    )
+
+
+def _training(part: Section) -> TrainingPolicy:
+    return TrainingPolicy(
+        optimizer_temporary=part.flag("optimizer_temporary"),
+        loss=part.text("loss"),
+        attention=part.text("attention"),
+        adapter_bytes=part.whole("adapter_bytes"),
+        ties_weights=part.flag("ties_weights"),
+        master_weights=part.flag("master_weights"),
+        reserved_over_allocated=part.span("reserved_over_allocated"),
+        source=part.text("source"),
+    )
+
+
+def _speed(part: Section) -> SpeedPolicy:
+    return SpeedPolicy(
+        host=Host(part.text("host")),
+        launch_s_per_layer=part.number("launch_us_per_layer") * 1e-6,
+        decode_bandwidth=part.number("decode_bandwidth"),
+        cache_bandwidth=part.number("cache_bandwidth"),
+        prefill_flop=part.number("prefill_flop"),
+        train_flop=part.number("train_flop"),
+        quantised_kernel=part.number("quantised_kernel"),
+        spread=part.number("spread"),
+        source=part.text("source"),
+    )

@@ -1,0 +1,198 @@
+"""What people call cards, models and engines, and the ids that they can mean.
+
+A card's name is split into a model ("A100"), a memory label ("80 GB") and a
+form factor ("SXM4"). What the name leaves open stays open: all cards that fit
+come back. A card changed by a third party (more memory soldered on) is meant
+only where the name or the memory label says so.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from rackrate.facts.accelerator import Accelerator
+from rackrate.problems import Code, Finding, nearest
+
+MEMORY_TOLERANCE = 0.10
+"""B200 is sold as 179, 180 and 192 GB, L4 as 22 and 24: labels of one card differ by up to 8 %."""
+
+_SAME_LABEL_GB = 0.5
+_MEMORY = re.compile(r"(?<![0-9a-z.])(\d+(?:\.\d+)?)\s*(?:gib|gb|g)\b")
+_NOT_MODEL = re.compile(r"\([^)]*\)|(?<![0-9a-z])(?:hbm|gddr)\d?[ex]?\b")
+_FORM = re.compile(r"(?<![0-9a-z])(?:sxm\d?|pcie|nvl|nvlink|oam|hgx)(?![0-9a-z])")
+_MAKERS = ("nvidia", "amd", "intel", "huawei", "geforce", "tesla", "instinct", "quadro")
+
+# Spellings of engines that no id contains.
+_ENGINES = {
+    "hf": "transformers",
+    "huggingface": "transformers",
+    "hftransformers": "transformers",
+    "trtllm": "tensorrt-llm",
+    "peft": "peft-trl",
+    "trl": "peft-trl",
+    "ggml": "llama.cpp",
+    "torchfsdp": "fsdp",
+    "fsdp2": "fsdp",
+    "zero": "deepspeed",
+}
+
+
+def name_key(text: str) -> str:
+    """A name in lower case without makers' brands, blanks and punctuation: ``"NVIDIA GeForce RTX 4090"`` is rtx4090."""
+    key = _plain(text)
+    while rest := next((key.removeprefix(maker) for maker in _MAKERS if key.startswith(maker)), ""):
+        key = rest
+    return key
+
+
+def _plain(text: str) -> str:
+    """Letters and digits only, in lower case."""
+    return "".join(filter(str.isalnum, text.casefold()))
+
+
+def _split(text: str) -> tuple[str, float | None, str]:
+    """Model key, memory label in GB and form factor of a card's name."""
+    bare = _NOT_MODEL.sub(" ", text.casefold())
+    memory = _MEMORY.search(bare)
+    model = name_key(_FORM.sub(" ", _MEMORY.sub(" ", bare)))
+    return model, float(memory[1]) if memory else None, "-".join(_FORM.findall(bare))
+
+
+def name_keys(product: str, aliases: Iterable[str]) -> frozenset[str]:
+    """All keys under which a card can be looked up: its product, its model without memory and form, its aliases."""
+    return frozenset({name_key(product), _split(product)[0], *map(name_key, aliases)})
+
+
+def resolve_card(
+    text: str,
+    accelerators: Mapping[str, Accelerator],
+    memory_gb: float | None = None,
+    form_factor: str | None = None,
+) -> tuple[str, ...]:
+    """The ids that a card's name can mean, in the order of ``accelerators``; empty when none is known.
+
+    ``memory_gb`` is the label of one whole card, not of a share of it.
+    ``form_factor`` is what a price list writes: ``SXM4``, ``SXM``, ``PCIe``,
+    ``PCIe-NVLink`` (bridged), ``NVL-PCIe``, ``NVLink``, ``OAM`` or nothing.
+    """
+    if text.casefold() in accelerators:
+        return (text.casefold(),)
+    named, memory_said, form_said = _named(name_key(text), accelerators.values()), None, ""
+    if not named:
+        model, memory_said, form_said = _split(text)
+        named = _named(model, accelerators.values())
+    memory = memory_gb or memory_said
+    found = _of_form(_of_memory(named, memory), form_factor or form_said)
+    if any(not card.modified for card in found) and (memory is None or len(found) > 1):
+        found = [card for card in found if not card.modified]
+    return tuple(card.id for card in found)
+
+
+def _named(key: str, cards: Iterable[Accelerator]) -> list[Accelerator]:
+    """The cards that go by ``key``; a bare number such as ``4090`` is a GeForce RTX."""
+    keys = {key, f"rtx{key}"} if key[:1].isdigit() else {key}
+    return [card for card in cards if keys & (card.names or name_keys(card.product, ()))] if key else []
+
+
+def _of_memory(cards: list[Accelerator], memory_gb: float | None) -> list[Accelerator]:
+    """The cards sold with that label, else those whose label is nearest within the tolerance."""
+    if memory_gb is None:
+        return cards
+    apart = {card.id: abs(card.memory_sold_gb - memory_gb) for card in cards}
+    allowed = max(MEMORY_TOLERANCE * memory_gb, _SAME_LABEL_GB)
+    best = min(apart.values(), default=allowed)
+    return [card for card in cards if apart[card.id] <= min(max(best, _SAME_LABEL_GB), allowed)]
+
+
+def _of_form(cards: list[Accelerator], form: str) -> list[Accelerator]:
+    wanted = form.casefold().strip()
+    if not wanted:
+        return cards
+    exact = [card for card in cards if card.form_factor.casefold() == wanted]
+    return exact if exact and wanted != "pcie" else [card for card in cards if _fits_form(card, wanted)]
+
+
+def _fits_form(card: Accelerator, wanted: str) -> bool:
+    mine = card.form_factor.casefold()
+    socket = mine.startswith("sxm") or mine == "superchip"
+    if "nvl" in wanted.split("-"):
+        return "NVL " in f"{card.product} "
+    if wanted.startswith(("sxm", "hgx")):
+        return socket
+    if wanted == "nvlink":
+        return socket or card.nvlink_bridge_max_gpus > 0
+    if "nvlink" in wanted:
+        return mine == "pcie" and card.nvlink_bridge_max_gpus > 0
+    if wanted == "pcie":
+        return "pcie" in mine
+    return mine.startswith(wanted)
+
+
+# ---------------------------------------------------------------- models and engines
+
+
+def resolve_model(text: str, ids: Sequence[str]) -> str | Finding:
+    """The model id that ``text`` means, or a finding with the ids that it can mean.
+
+    In this order: the id, its last path part, that without ``-hf``, all of them
+    without punctuation, then ids that go on after the text
+    (``mistral-7b`` and ``Mistral-7B-v0.1``). Letter case never counts.
+    """
+    wanted = text.strip().casefold()
+    tests: tuple[Callable[[str], bool], ...] = (
+        lambda i: i.casefold() == wanted,
+        lambda i: _last(i) == wanted,
+        lambda i: _last(i).removesuffix("-hf") == wanted,
+        lambda i: _core(wanted) in {_core(_last(i)), _plain(i)},
+        lambda i: _goes_on(_last(i), wanted.rpartition("/")[2]),
+    )
+    for test in tests:
+        found = [i for i in ids if wanted and test(i)]
+        if len(found) == 1:
+            return found[0]
+        if found:
+            return _unclear("model", text, found)
+    return _unclear("model", text, nearest(text, ids) or _nearest_last(text, ids))
+
+
+def resolve_engine(text: str, ids: Sequence[str]) -> str | Finding:
+    """The engine id that ``text`` means (``llama-cpp``, ``TRT-LLM``, ``HF``), or a finding with suggestions."""
+    wanted = _plain(text)
+    by_key = {_plain(i): i for i in ids}
+    known = _ENGINES.get(wanted, "")
+    if wanted in by_key:
+        return by_key[wanted]
+    if known in ids:
+        return known
+    return _unclear("engine", text, nearest(text, ids) or list(ids))
+
+
+def _last(model_id: str) -> str:
+    return model_id.rpartition("/")[2].casefold()
+
+
+def _core(name: str) -> str:
+    """A model's name without the words that publishers add or leave out, letters and digits only."""
+    return _plain(name.removeprefix("meta-").removesuffix("-hf"))
+
+
+def _goes_on(last: str, wanted: str) -> bool:
+    """Whether ``last`` is ``wanted`` and more words after it."""
+    rest = last.removeprefix("meta-").removeprefix(wanted)
+    return rest[:1] in {"-", "_", "."} and last.endswith(wanted + rest)
+
+
+def _nearest_last(text: str, ids: Sequence[str]) -> list[str]:
+    by_last = {_last(i): i for i in ids}
+    return [by_last[name] for name in nearest(text.rpartition("/")[2], by_last)]
+
+
+def _unclear(what: str, text: str, options: Sequence[str]) -> Finding:
+    return Finding(
+        code=Code.UNKNOWN_NAME,
+        subject=what,
+        observed=text,
+        expected=f"one known {what}",
+        action=f"use {' or '.join(options[:8])}" if options else f"use a known {what} id",
+    )

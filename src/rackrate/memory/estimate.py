@@ -1,0 +1,47 @@
+"""Does it fit: peak memory of the fullest card, by phase and component."""
+
+from __future__ import annotations
+
+from rackrate.evidence import Unknown
+from rackrate.facts.accelerator import Accelerator
+from rackrate.facts.engine import Engine
+from rackrate.facts.model import Model
+from rackrate.memory.estimate_types import MemoryEstimate
+from rackrate.memory.overhead import context_bytes, visible_bytes
+from rackrate.memory.serving import estimate_serving
+from rackrate.memory.training import estimate_training
+from rackrate.workload.layout import Layout
+from rackrate.workload.workload import Task, Workload
+
+
+def estimate(workload: Workload, accelerator: Accelerator, layout: Layout, engine: Engine) -> MemoryEstimate | Unknown:
+    """Peak memory of ``workload`` on the fullest card of ``layout``, or why it is not known.
+
+    The peak is the maximum over phases of what is held in each, as the driver
+    sees it (CUDA context included); ``usable_bytes`` is what programs can
+    allocate, or the engine's share of it. Policies in which engines differ come
+    from the engine's facts alone.
+    """
+    total = accelerator.memory_total_bytes
+    if isinstance(total, Unknown):
+        return total
+    missing = _missing(workload.model, workload.task)
+    if missing is not None:
+        return missing
+    run = estimate_training if workload.task.trains else estimate_serving
+    return run(workload, visible_bytes(total), context_bytes(accelerator), layout, engine)
+
+
+def _missing(model: Model, task: Task) -> Unknown | None:
+    """What must be known of a model before its memory is, if it is not."""
+    if task in {Task.DIFFUSION, Task.RENDER}:
+        return Unknown(f"memory of {task} is not modelled yet")
+    if " enc " in f"{model.attention} " and " dec " in model.attention:
+        return Unknown(f"{model.id} has an encoder and a decoder: not modelled yet")
+    if not model.hidden_size or not model.layers:
+        return Unknown(f"layers and hidden size of {model.id} are not known")
+    if model.is_moe and not model.moe_intermediate_size:
+        return Unknown(f"expert size of {model.id} is not known")
+    if not model.is_moe and not model.intermediate_size:
+        return Unknown(f"intermediate size of {model.id} is not known")
+    return None

@@ -1,0 +1,246 @@
+"""What would make it fit: single changes to a workload, searched one setting at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+from rackrate.evidence import Range, Unknown
+from rackrate.facts.accelerator import Accelerator
+from rackrate.facts.engine import Engine
+from rackrate.facts.formats import WeightFormat
+from rackrate.memory.estimate import estimate
+from rackrate.memory.estimate_types import MemoryEstimate, Verdict
+from rackrate.workload.layout import Layout
+from rackrate.workload.workload import Checkpointing, Serving, Task, Training, Workload
+
+RANKS = (
+    "micro_batch",
+    "checkpointing",
+    "concurrency",
+    "optimizer",
+    "cache_bits",
+    "pure_16bit",
+    "weights",
+    "task",
+    "gpus",
+    "context_tokens",
+    "sequence_tokens",
+)
+"""Settings from the smallest change to the largest: what costs time, then numerics, then money, then the job itself."""
+
+ROUND_TOKENS = 64
+"""Token counts above a thousand are searched in steps of this many."""
+
+MOST_GPUS = 8
+FOUR_BIT = 6.0
+"""Formats below this many bits a weight train adapters only as QLoRA."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """One setting changed: its name, its value before and after, and the peak and verdict that follow."""
+
+    knob: str
+    before: str
+    after: str
+    peak: Range
+    verdict: Verdict
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidates:
+    """What may be tried beyond sizes: weight formats and optimizers that the caller knows of."""
+
+    formats: tuple[WeightFormat, ...] = ()
+    optimizers: tuple[str, ...] = ("adamw-8bit", "paged-adamw-8bit")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """A workload on a card in a layout."""
+
+    workload: Workload
+    accelerator: Accelerator
+    layout: Layout
+    engine: Engine
+
+    def estimate(self) -> MemoryEstimate | None:
+        """The estimate, or None where it is not known."""
+        found = estimate(self.workload, self.accelerator, self.layout, self.engine)
+        return None if isinstance(found, Unknown) else found
+
+
+NO_CANDIDATES = Candidates()
+
+
+def smallest_changes(
+    workload: Workload,
+    accelerator: Accelerator,
+    layout: Layout,
+    engine: Engine,
+    candidates: Candidates = NO_CANDIDATES,
+) -> tuple[Change, ...]:
+    """Single changes that make ``workload`` fit, smallest first; empty when it fits already or nothing known helps.
+
+    Numbers (batch, context, concurrency) go down to the largest value that
+    fits, found by bisection because need grows with them. Where no single
+    change makes it fit with margin, those that leave it tight are listed.
+    """
+    case = Case(workload=workload, accelerator=accelerator, layout=layout, engine=engine)
+    now = case.estimate()
+    if now is None or now.verdict is Verdict.FITS:
+        return ()
+    for wanted in (Verdict.FITS, Verdict.TIGHT):
+        if wanted is now.verdict:
+            break
+        found = [change for change in _all_changes(case, candidates, wanted) if change is not None]
+        if found:
+            return tuple(sorted(found, key=lambda c: RANKS.index(c.knob)))
+    return ()
+
+
+def _all_changes(case: Case, candidates: Candidates, wanted: Verdict) -> Iterator[Change | None]:
+    if case.workload.training is not None:
+        yield from _training_changes(case, case.workload.training, candidates, wanted)
+    if case.workload.serving is not None:
+        yield from _serving_changes(case, case.workload.serving, wanted)
+    yield from _format_changes(case, candidates, wanted)
+    yield _first("gpus", str(case.layout.gpus), _wider(case), wanted)
+
+
+def _training_changes(case: Case, now: Training, candidates: Candidates, wanted: Verdict) -> Iterator[Change | None]:
+    yield _largest("micro_batch", now.micro_batch, lambda n: _with_training(case, replace(now, micro_batch=n)), wanted)
+    yield _largest(
+        "sequence_tokens",
+        now.sequence_tokens,
+        lambda n: _with_training(case, replace(now, sequence_tokens=n)),
+        wanted,
+    )
+    stronger = _stronger(now.checkpointing)
+    options = [(str(c), _with_training(case, replace(now, checkpointing=c))) for c in stronger]
+    yield _first("checkpointing", str(now.checkpointing), options, wanted)
+    others = [o for o in candidates.optimizers if o != now.optimizer]
+    optimizers = [(o, _with_training(case, replace(now, optimizer=o))) for o in others]
+    yield _first("optimizer", now.optimizer, optimizers, wanted)
+    if not now.pure_16bit and not case.workload.task.trains_adapters:
+        pure = [("true", _with_training(case, replace(now, pure_16bit=True)))]
+        yield _first("pure_16bit", "false", pure, wanted)
+
+
+def _stronger(now: Checkpointing) -> tuple[Checkpointing, ...]:
+    order = (Checkpointing.NONE, Checkpointing.SELECTIVE, Checkpointing.FULL)
+    return order[order.index(now) + 1 :]
+
+
+def _with_training(case: Case, training: Training) -> Case:
+    return replace(case, workload=replace(case.workload, training=training))
+
+
+def _serving_changes(case: Case, now: Serving, wanted: Verdict) -> Iterator[Change | None]:
+    yield _largest("concurrency", now.concurrency, lambda n: _with_serving(case, replace(now, concurrency=n)), wanted)
+    context = max(now.context_tokens, now.prompt_tokens + now.output_tokens)
+    yield _largest("context_tokens", context, lambda n: _with_serving(case, shortened(now, n)), wanted)
+    if now.cache_bits > 8:  # noqa: PLR2004 - 8 is the smaller of the two widths
+        yield _first(
+            "cache_bits", str(now.cache_bits), [("8", _with_serving(case, replace(now, cache_bits=8)))], wanted
+        )
+
+
+def _with_serving(case: Case, serving: Serving) -> Case:
+    return replace(case, workload=replace(case.workload, serving=serving))
+
+
+def shortened(serving: Serving, context: int) -> Serving:
+    """``serving`` with ``context`` tokens a sequence: the prompt gives way first, the output by half at most."""
+    output = min(serving.output_tokens, max(1, context // 2))
+    prompt = min(serving.prompt_tokens, max(0, context - output))
+    return replace(serving, context_tokens=context, prompt_tokens=prompt, output_tokens=output)
+
+
+def _format_changes(case: Case, candidates: Candidates, wanted: Verdict) -> Iterator[Change | None]:
+    """The widest 8-bit and the widest 4-bit format that fit, and QLoRA in place of LoRA."""
+    work = case.workload
+    if work.task in {Task.FULL_FINETUNE, Task.PRETRAIN}:
+        return
+    smaller = sorted(
+        (f for f in candidates.formats if f.bits_per_weight < work.weights.bits_per_weight and _usable(case, f)),
+        key=lambda f: -f.bits_per_weight,
+    )
+    eight = [f for f in smaller if f.bits_per_weight >= FOUR_BIT]
+    four = [f for f in smaller if f.bits_per_weight < FOUR_BIT]
+    yield _first("weights", work.weights.id, [(f.id, _with_weights(case, f)) for f in eight], wanted)
+    if work.task is Task.LORA:
+        yield _first("task", f"lora {work.weights.id}", [(f"qlora {f.id}", _as_qlora(case, f)) for f in four], wanted)
+    else:
+        yield _first("weights", work.weights.id, [(f.id, _with_weights(case, f)) for f in four], wanted)
+
+
+def _usable(case: Case, form: WeightFormat) -> bool:
+    """Whether engine and card take the format; an engine that lists no formats takes all."""
+    if case.engine.weight_formats and form.id not in case.engine.weight_formats:
+        return False
+    least, has = form.min_compute_capability, case.accelerator.compute_capability
+    return least is None or (has is not None and has >= least)
+
+
+def _with_weights(case: Case, form: WeightFormat) -> Case:
+    return replace(case, workload=replace(case.workload, weights=form))
+
+
+def _as_qlora(case: Case, form: WeightFormat) -> Case:
+    return replace(case, workload=replace(case.workload, task=Task.QLORA, weights=form))
+
+
+def _wider(case: Case) -> list[tuple[str, Case]]:
+    """The same work over 2, 4 and 8 times as many cards, in the way its engine divides a model."""
+    options = []
+    factor = 2
+    while case.layout.gpus * factor <= MOST_GPUS:
+        layout = _widened(case, factor)
+        if layout is not None:
+            options.append((str(layout.gpus), replace(case, layout=layout)))
+        factor *= 2
+    return options
+
+
+def _widened(case: Case, factor: int) -> Layout | None:
+    """Sharded data parallelism for training; tensor parallelism or a layer split for inference."""
+    layout, parallel, heads = case.layout, case.engine.parallel, case.workload.model.attention_heads or 1
+    if case.workload.training is not None:
+        return replace(layout, data=layout.data * factor, zero_stage=3) if "zero" in parallel else None
+    if "tensor" in parallel and heads % (layout.tensor * factor) == 0:
+        return replace(layout, tensor=layout.tensor * factor)
+    if "layer_split" in parallel:
+        return replace(layout, pipeline=layout.pipeline * factor, layer_split=True)
+    return None
+
+
+def _first(knob: str, before: str, options: list[tuple[str, Case]], wanted: Verdict) -> Change | None:
+    """The first of ``options`` that reaches the verdict."""
+    for after, case in options:
+        found = case.estimate()
+        if found is not None and _reaches(found.verdict, wanted):
+            return Change(knob=knob, before=before, after=after, peak=found.peak, verdict=found.verdict)
+    return None
+
+
+def _largest(knob: str, now: int, changed: Callable[[int], Case], wanted: Verdict) -> Change | None:
+    """The largest value below ``now`` that reaches the verdict (need never falls as the value grows)."""
+    step = ROUND_TOKENS if now > 1000 and knob.endswith("_tokens") else 1  # noqa: PLR2004
+    low, high = 0, -(-now // step)
+    best: MemoryEstimate | None = None
+    while high - low > 1:
+        middle = (low + high) // 2
+        found = changed(middle * step).estimate()
+        if found is not None and _reaches(found.verdict, wanted):
+            low, best = middle, found
+        else:
+            high = middle
+    if best is None:
+        return None
+    return Change(knob=knob, before=str(now), after=str(low * step), peak=best.peak, verdict=best.verdict)
+
+
+def _reaches(verdict: Verdict, wanted: Verdict) -> bool:
+    return verdict is Verdict.FITS or verdict is wanted

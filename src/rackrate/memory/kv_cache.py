@@ -1,0 +1,116 @@
+"""KV cache: what one token and one sequence leave behind on one card."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from rackrate.evidence import Range, Unknown
+from rackrate.facts.engine import ServingPolicy
+from rackrate.facts.model import Model
+from rackrate.memory.stages import Stage
+
+INDEXER_BYTES = 132
+"""A key of the sparse-attention indexer per token and layer: 128 FP8 values and an FP32 scale.
+
+deepseek-ai/DeepSeek-V3.2-Exp inference/model.py; DeepSeek sparse attention only.
+"""
+
+STATE_VALUES = (16, 128, 256)
+"""State values per channel of a linear-attention or state-space layer: low, likely, high.
+
+Mamba keeps 16 (arXiv 2312.00752), Mamba-2 128 and more (arXiv 2405.21060),
+gated delta networks one 128 x 128 matrix per head (arXiv 2412.06464).
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CacheShape:
+    """How the cache of one card grows.
+
+    ``layer_bytes``: of one token in one layer with attention; ``full_layers``
+    keep every token, ``windowed_layers`` the last ``window``. ``page_tokens``:
+    tokens are given out in blocks of this many. ``state_bytes``: of one
+    sequence whatever its length (linear attention, state spaces).
+    """
+
+    layer_bytes: float
+    full_layers: int
+    windowed_layers: int
+    window: int
+    page_tokens: int
+    state_bytes: Range
+
+    def paged(self, tokens: float) -> int:
+        """``tokens`` rounded up to whole pages."""
+        return math.ceil(tokens / self.page_tokens) * self.page_tokens
+
+    def growing_bytes(self, tokens: int) -> float:
+        """Bytes of one sequence of ``tokens`` tokens, its constant state aside."""
+        kept = self.paged(tokens)
+        windowed = min(kept, self.paged(self.window) + self.page_tokens) if self.window else kept
+        return self.layer_bytes * (self.full_layers * kept + self.windowed_layers * windowed)
+
+    def sequence_bytes(self, tokens: int) -> Range:
+        """Bytes of one sequence of ``tokens`` tokens."""
+        return self.state_bytes.shifted(self.growing_bytes(tokens))
+
+    def bytes_per_token(self, tokens: int) -> float:
+        """Bytes that one more token adds to a sequence of ``tokens`` tokens."""
+        inside = not self.window or tokens < self.window
+        return self.layer_bytes * (self.full_layers + (self.windowed_layers if inside else 0))
+
+
+def layer_bytes_per_token(model: Model, bits: int, tensor: int, padding: int) -> float | Unknown:
+    """Bytes of one token in one attention layer on one card.
+
+    Grouped-query attention: 2 x ceil(KV heads / cards) x head size values: a
+    head is never divided, so more cards than KV heads keep copies (arXiv
+    2305.13245; vLLM's get_num_kv_heads). Latent attention: latent rank + rotary size
+    values, once on every card (DeepSeek-V2, arXiv 2405.04434, section 2.1.2),
+    padded to a multiple of ``padding``.
+    """
+    if model.mla_kv_lora_rank:
+        values = model.mla_kv_lora_rank + (model.mla_qk_rope_head_dim or 0)
+        index = INDEXER_BYTES if "DSA" in model.attention else 0
+        return math.ceil(values / padding) * padding * bits / 8 + index
+    if not model.kv_heads or not model.head_dim:
+        return Unknown(f"KV heads of {model.id} are not known")
+    return 2 * math.ceil(model.kv_heads / tensor) * model.head_dim * bits / 8
+
+
+def cache_shape(model: Model, stage: Stage, tensor: int, bits: int, policy: ServingPolicy) -> CacheShape | Unknown:
+    """The growth of the cache on one card of ``stage``.
+
+    Windowed layers keep their window only where the engine frees what lies
+    behind it (``window_saves``); others are charged in full.
+    """
+    if model.layers_full is None or model.layers_windowed is None:
+        return Unknown(f"KV cache of {model.id} does not follow layers x heads x head size ({model.attention})")
+    each = layer_bytes_per_token(model, bits, tensor, policy.mla_cache_padding)
+    if isinstance(each, Unknown):
+        return each
+    saves = policy.window_saves and bool(model.window)
+    linear = stage.share_of(model.layers_linear or 0)
+    return CacheShape(
+        layer_bytes=each,
+        full_layers=stage.share_of(model.layers_full),
+        windowed_layers=stage.share_of(model.layers_windowed),
+        window=(model.window or 0) if saves else 0,
+        page_tokens=max(1, policy.page_tokens),
+        state_bytes=linear_state_bytes(model, linear, tensor),
+    )
+
+
+def linear_state_bytes(model: Model, layers: int, tensor: int) -> Range:
+    """State of one sequence in ``layers`` linear-attention or state-space layers.
+
+    2 x hidden channels (the usual expansion) x state values x 4 bytes a layer,
+    divided over tensor-parallel cards. The expansion and the state size of a
+    given model are not among its facts, so the interval is wide.
+    """
+    if not layers:
+        return Range.exact(0.0)
+    channel_bytes = layers * 2 * (model.hidden_size or 0) * 4 / tensor
+    low, likely, high = STATE_VALUES
+    return Range(channel_bytes * low, channel_bytes * likely, channel_bytes * high)

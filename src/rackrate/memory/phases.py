@@ -1,0 +1,59 @@
+"""Phases: the peak is the maximum over phases of what is held in each, never the sum of everything."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from rackrate.evidence import Range, Unknown
+from rackrate.memory.estimate_types import Component, Phase, Verdict
+
+SERVING = (Phase.PREFILL, Phase.DECODE)
+TRAINING = (Phase.FORWARD, Phase.LOSS, Phase.BACKWARD, Phase.STEP)
+ALWAYS = (Phase.ALWAYS,)
+
+Peaks = tuple[tuple[Phase, Range], ...]
+
+
+def held(parts: Sequence[Component], phase: Phase) -> Range:
+    """What is held in ``phase``: independent parts, so half widths add as squares."""
+    likely = below = above = 0.0
+    for part in parts:
+        if phase in part.phases or Phase.ALWAYS in part.phases:
+            size = part.bytes
+            likely += size.likely
+            below += (size.likely - size.low) ** 2
+            above += (size.high - size.likely) ** 2
+    return Range(likely - math.sqrt(below), likely, likely + math.sqrt(above))
+
+
+def by_phase(parts: Sequence[Component], phases: Sequence[Phase]) -> Peaks:
+    """What is held in each of ``phases``."""
+    return tuple((phase, held(parts, phase)) for phase in phases)
+
+
+def highest(peaks: Peaks) -> tuple[Phase, Range]:
+    """The phase with the largest likely peak (the earliest of equals)."""
+    return max(peaks, key=_likely)
+
+
+def _likely(entry: tuple[Phase, Range]) -> float:
+    return entry[1].likely
+
+
+def part(name: str, size: float | Range, *phases: Phase, note: str = "") -> Component:
+    """A component; a plain number is exact, no phase means always."""
+    amount = size if isinstance(size, Range) else Range(size, size, size)
+    return Component(name=name, phases=phases or ALWAYS, bytes=amount, note=note)
+
+
+def verdict(peak: Range, usable: float) -> Verdict:
+    """Fits when the high end is within what is usable, tight when only the likely value is."""
+    if peak.high <= usable:
+        return Verdict.FITS
+    return Verdict.TIGHT if peak.likely <= usable else Verdict.DOES_NOT_FIT
+
+
+def unknown_part(*values: object) -> Unknown | None:
+    """The first of ``values`` that is not known."""
+    return next((v for v in values if isinstance(v, Unknown)), None)

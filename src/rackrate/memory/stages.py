@@ -1,0 +1,49 @@
+"""Stages: the part of a model that one card holds when its layers are split over cards."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rackrate.workload.layout import Layout
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stage:
+    """A run of ``layers`` out of ``of`` layers, with the input embedding (``first``) or the output head (``last``).
+
+    ``in_flight`` micro-batches have passed forward through it and wait for
+    their backward pass.
+    """
+
+    layers: int
+    of: int
+    first: bool
+    last: bool
+    in_flight: int = 1
+
+    @property
+    def fraction(self) -> float:
+        """This stage's part of the layers."""
+        return self.layers / self.of
+
+    def share_of(self, layers: int) -> int:
+        """How many of ``layers`` layers of one kind fall on this stage at most, spread evenly."""
+        return -(-layers * self.layers // self.of)
+
+
+def stages(layers: int, layout: Layout, micro_batches: int = 1) -> tuple[Stage, ...]:
+    """The stages that can be the fullest: all of the model, or the first and the last of a pipeline.
+
+    Layers that do not divide evenly count ceil(layers / stages) on each. With
+    one-forward-one-backward scheduling stage i of p keeps p - i micro-batches
+    (PipeDream-Flush, arXiv 2006.09503 section 3.2), so no stage between the
+    first and the last holds more than the first.
+    """
+    count = min(layout.pipeline, layers)
+    if count <= 1:
+        return (Stage(layers=layers, of=layers, first=True, last=True),)
+    part = -(-layers // count)
+    return (
+        Stage(layers=part, of=layers, first=True, last=False, in_flight=max(1, min(count, micro_batches))),
+        Stage(layers=part, of=layers, first=False, last=True),
+    )

@@ -1,0 +1,168 @@
+"""Weights: the bytes that a model's parameters take, by tensor group and format."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rackrate.facts.formats import WeightFormat
+from rackrate.facts.model import Model
+from rackrate.memory.stages import Stage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParameterGroups:
+    """Numbers of parameters by tensor group; together they are the model's total.
+
+    ``other`` is what the closed formulas do not name: biases, linear-attention
+    and state-space mixers, position embeddings. It is stored like the matrices.
+    """
+
+    embedding: int
+    head: int
+    norms: int
+    attention: int
+    mlp: int
+    experts: int
+    other: int
+
+    @property
+    def layer_matrices(self) -> int:
+        """Everything that a weight format quantises: all but embedding, head and norms."""
+        return self.attention + self.mlp + self.experts + self.other
+
+
+def is_encoder(model: Model) -> bool:
+    """Whether the model only encodes: every token sees every other, nothing is generated."""
+    return model.attention.startswith("full (bidir")
+
+
+def parameter_groups(model: Model) -> ParameterGroups:
+    """The parameters of ``model`` by tensor group.
+
+    Embedding and head are vocabulary x hidden each (one when tied, no head in
+    an encoder); the rest follows the formulas below and ``other`` closes the
+    sum on the exact total. Norms give way first where they have fewer weights
+    than two per hidden unit and layer; where the formulas overshoot by more
+    (layers that differ, as in hybrids), all layer weights count as ``other``.
+    """
+    hidden, layers = model.hidden_size or 0, model.layers or 0
+    embedding = (model.vocab_size or 0) * hidden
+    head = 0 if model.tie_embeddings or is_encoder(model) else embedding
+    norms = (2 * layers + 1) * hidden
+    attention = attention_params(model) * attention_layers(model)
+    dense, experts = mlp_params(model), expert_params(model)
+    other = model.params_total - embedding - head - norms - attention - dense - experts
+    if -norms <= other < 0:
+        norms, other = norms + other, 0
+    if other < 0:
+        attention = dense = experts = 0
+        other = max(0, model.params_total - embedding - head - norms)
+    return ParameterGroups(
+        embedding=embedding, head=head, norms=norms, attention=attention, mlp=dense, experts=experts, other=other
+    )
+
+
+def attention_layers(model: Model) -> int:
+    """Layers with attention (not linear attention, not a state space); all of them where not told apart."""
+    if model.layers_full is None and model.layers_windowed is None:
+        return model.layers or 0
+    return (model.layers_full or 0) + (model.layers_windowed or 0)
+
+
+def query_width(model: Model) -> int:
+    """Width of all query heads together: heads x head size (hidden size where either is not known)."""
+    if model.attention_heads and model.head_dim:
+        return model.attention_heads * model.head_dim
+    return model.hidden_size or 0
+
+
+def key_width(model: Model) -> int:
+    """Width of all key heads together (as many as query heads where not told otherwise)."""
+    if model.kv_heads and model.head_dim and not model.is_mla:
+        return model.kv_heads * model.head_dim
+    return query_width(model)
+
+
+def attention_params(model: Model) -> int:
+    """Projection weights of one attention layer.
+
+    Grouped-query attention: hidden x (2 x query + 2 x key width)
+    (arXiv 2305.13245; multi-head and multi-query attention are its ends).
+    Multi-head latent attention: low-rank query, one latent for keys and values
+    with a shared rotary part, and the up-projections (DeepSeek-V2, arXiv
+    2405.04434, section 2.1).
+    """
+    hidden, query = model.hidden_size or 0, query_width(model)
+    if model.mla_kv_lora_rank is None or not model.mla_kv_lora_rank:
+        return hidden * (2 * query + 2 * key_width(model))
+    heads, rope = model.attention_heads or 0, model.mla_qk_rope_head_dim or 0
+    value = model.mla_v_head_dim or 0
+    rank = model.mla_q_lora_rank
+    down_q = rank * (hidden + query) if rank else hidden * query
+    latent = model.mla_kv_lora_rank * (hidden + query - heads * rope + heads * value) + hidden * rope
+    return down_q + latent + heads * value * hidden
+
+
+def is_gated(model: Model) -> bool:
+    """Whether the feed-forward block has a gate (SwiGLU and its kin), as decoders do unless told otherwise."""
+    return model.mlp_gated is not False
+
+
+def matrices_per_mlp(model: Model) -> int:
+    """Weight matrices of one feed-forward block: gate, up and down, or two without a gate."""
+    return 3 if is_gated(model) else 2
+
+
+def dense_layers(model: Model) -> int:
+    """Layers whose feed-forward block is not a mixture of experts."""
+    return (model.dense_layers_first or 0) if model.is_moe else (model.layers or 0)
+
+
+def mlp_params(model: Model) -> int:
+    """Weights of the dense feed-forward blocks: matrices x hidden x intermediate each."""
+    return dense_layers(model) * matrices_per_mlp(model) * (model.hidden_size or 0) * (model.intermediate_size or 0)
+
+
+def expert_params(model: Model) -> int:
+    """Weights of routed and shared experts and routers of a mixture of experts."""
+    if not model.is_moe:
+        return 0
+    hidden, width = model.hidden_size or 0, model.moe_intermediate_size or 0
+    each = matrices_per_mlp(model) * hidden * width
+    count = (model.experts or 0) + (model.shared_experts or 0)
+    return ((model.layers or 0) - dense_layers(model)) * (count * each + hidden * (model.experts or 0))
+
+
+def head_on(model: Model, groups: ParameterGroups, stage: Stage, *, ties: bool) -> int:
+    """Parameters of the output head that ``stage`` holds beside the embedding.
+
+    A tied head is the embedding itself, unless the engine keeps two copies
+    (``ties`` false) or the head sits on another card than the embedding.
+    """
+    if not stage.last or is_encoder(model):
+        return 0
+    return 0 if model.tie_embeddings and ties and stage.first else max(groups.head, groups.embedding)
+
+
+def params_on(model: Model, groups: ParameterGroups, stage: Stage, *, ties: bool) -> float:
+    """Parameters that ``stage`` holds in all (before tensor parallelism divides them)."""
+    layers = (groups.layer_matrices + groups.norms) * stage.fraction
+    return layers + (groups.embedding if stage.first else 0) + head_on(model, groups, stage, ties=ties)
+
+
+def weight_bytes(model: Model, groups: ParameterGroups, stage: Stage, form: WeightFormat, *, ties: bool) -> float:
+    """Bytes of the weights of ``stage`` in ``form``, for all its tensor-parallel cards together.
+
+    Matrices take the format's bits, scales included; norms stay in 16 bits, and
+    so do embedding and head where the format says so (a tied matrix if either
+    does). Kernels that pad odd shapes take more (vLLM pads the MXFP4 experts of
+    gpt-oss by about 7 %).
+    """
+    narrow = form.bytes_per_weight
+    wide = max(2.0, narrow)
+    layers = (groups.layer_matrices * narrow + groups.norms * wide) * stage.fraction
+    tied = bool(model.tie_embeddings) and ties
+    embedding_wide = form.embeddings_16bit or (tied and form.head_16bit)
+    embedding = groups.embedding * (wide if embedding_wide else narrow) if stage.first else 0.0
+    head = head_on(model, groups, stage, ties=ties) * (wide if form.head_16bit else narrow)
+    return layers + embedding + head

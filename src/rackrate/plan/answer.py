@@ -1,0 +1,201 @@
+"""What a plan is, and what the whole answer says."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from enum import StrEnum
+
+from rackrate.cost.charge_types import Line
+from rackrate.evidence import Range
+from rackrate.memory.estimate_types import MemoryEstimate, Verdict
+from rackrate.money import Money
+from rackrate.offers.offer import MachineShape, Offer
+from rackrate.problems import Finding
+from rackrate.speed.estimate_types import SpeedEstimate
+from rackrate.workload.layout import Layout
+from rackrate.workload.workload import Assumption
+
+
+class Rank(StrEnum):
+    """What plans are ordered by: money, time to finish, or their product."""
+
+    COST = "cost"
+    TIME = "time"
+    BOTH = "both"
+
+
+class Reason(StrEnum):
+    """Why an offer was left out, in the order in which the tests are made."""
+
+    CARD_UNKNOWN = "card_unknown"
+    CARD_NOT_ASKED = "card_not_asked"
+    CARD_PROPERTY = "card_property"
+    ENGINE_UNSUPPORTED = "engine_unsupported"
+    GPU_COUNT = "gpu_count"
+    PROVIDER = "provider"
+    REGION = "region"
+    REGION_UNKNOWN = "region_unknown"
+    MARKET = "market"
+    INTERRUPTIBLE = "interruptible"
+    SUPERSEDED = "superseded"
+    PRICE_INVALID = "price_invalid"
+    PRICE_INCOMPLETE = "price_incomplete"
+    COMMITMENT_UNKNOWN = "commitment_unknown"
+    NO_RATE = "no_exchange_rate"
+    NO_LAYOUT = "no_layout"
+    MEMORY_UNKNOWN = "memory_unknown"
+    DOES_NOT_FIT = "does_not_fit"
+    SPEED_UNKNOWN = "speed_unknown"
+    LATENCY = "latency"
+    LOAD = "load"
+    DEADLINE = "deadline"
+    BUDGET = "budget"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShapeEstimate:
+    """Memory and speed of the workload on one machine shape, in the best layout found.
+
+    ``hours`` is the wall time of the work on one machine, start-up included;
+    for a service it is the time on the meter over the horizon.
+    """
+
+    shape: MachineShape
+    layout: Layout
+    memory: MemoryEstimate
+    speed: SpeedEstimate
+    work_hours: Range
+    startup_hours: Range
+    machines: int = 1
+
+    @property
+    def tokens_per_s(self) -> Range:
+        """Output tokens (serving) or training tokens per second of all machines."""
+        if self.speed.serving is not None:
+            return self.speed.serving.output_tokens_per_s.scaled(self.machines)
+        assert self.speed.training is not None
+        return self.speed.training.tokens_per_s
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoEstimate:
+    """Why a machine shape cannot do the work: the test, the number that failed and its limit."""
+
+    shape: MachineShape
+    reason: Reason
+    observed: float
+    limit: float
+    unit: str
+    detail: str = ""
+    memory: MemoryEstimate | None = None
+    layout: Layout | None = None
+
+    @property
+    def shortfall(self) -> float:
+        """How far off, as a fraction of the limit; infinite when there is no number."""
+        if self.limit <= 0 or self.observed != self.observed:
+            return float("inf")
+        return abs(self.observed - self.limit) / self.limit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CostRange:
+    """The all-in cost: three exact bills at the low, likely and high time, in the display currency."""
+
+    low: Money
+    likely: Money
+    high: Money
+    lines: tuple[Line, ...]
+    billed: Money
+    billed_hours: Decimal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IdleMemory:
+    """Memory that the plan pays for and leaves unused, per card in bytes and in money over the plan."""
+
+    bytes: float
+    fraction: float
+    cost: Money
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """One offer that does the work, with everything that the numbers rest on.
+
+    ``estimates`` has one entry for each card that the offer can turn out to
+    be; ``hours`` and ``verdict`` cover them all.
+    """
+
+    offer: Offer
+    estimates: tuple[ShapeEstimate, ...]
+    verdict: Verdict
+    headroom_bytes: float
+    hours: Range
+    cost: CostRange
+    idle: IdleMemory
+    warnings: tuple[Finding, ...]
+
+    @property
+    def machines(self) -> int:
+        """Machines of this offer that are rented at once."""
+        return max(e.machines for e in self.estimates)
+
+    @property
+    def gpus(self) -> int:
+        """Cards rented, over all machines."""
+        return self.offer.gpus * self.machines
+
+    @property
+    def tokens_per_s(self) -> Range:
+        """Tokens per second over all cards that the offer can be."""
+        rates = [e.tokens_per_s for e in self.estimates]
+        likely = sum(r.likely for r in rates) / len(rates)
+        return Range(min(r.low for r in rates), likely, max(r.high for r in rates))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """The smallest change that would bring an offer in: what to set, from what, to what."""
+
+    knob: str
+    before: str
+    after: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Nearest:
+    """The offer that came closest in a group of rejections, with the number that failed."""
+
+    offer: Offer
+    cards: tuple[str, ...]
+    observed: str
+    limit: str
+    change: Change | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rejected:
+    """A group of offers left out for one reason."""
+
+    reason: Reason
+    count: int
+    nearest: Nearest | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """Ranked plans, the frontier of cost against time, what was left out and why.
+
+    ``considered`` offers were looked at; ``possible`` of them do the work.
+    """
+
+    plans: tuple[Plan, ...]
+    frontier: tuple[Plan, ...]
+    rejected: tuple[Rejected, ...]
+    considered: int
+    possible: int
+    assumptions: tuple[Assumption, ...]
+    currency: str
+    rank: Rank

@@ -1,0 +1,124 @@
+"""Filters: tests on columns that leave offers out before anything is estimated.
+
+Every offer is counted under the first test that it fails, in the order of
+``Reason``, so the counts add up to the offers left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rackrate.facts.accelerator import Accelerator
+from rackrate.facts.engine import Engine
+from rackrate.offers.offer import MachineShape
+from rackrate.plan.answer import Reason
+from rackrate.plan.question import Question
+from rackrate.workload.requirements import meets
+
+Bools = NDArray[np.bool_]
+Codes = NDArray[np.int16]
+
+REASONS = tuple(Reason)
+KEPT = np.int16(-1)
+
+
+def code_of(reason: Reason) -> int:
+    """The code of a reason in a column of reasons."""
+    return REASONS.index(reason)
+
+
+def exclude(question: Question) -> Codes:
+    """For each offer the code of the first test that it fails, or ``KEPT``."""
+    codes = np.full(len(question.offers), KEPT, dtype=np.int16)
+    for reason, failing in _tests(question):
+        mark(codes, failing, reason)
+    return codes
+
+
+def mark(codes: Codes, failing: Bools, reason: Reason) -> None:
+    """Leave out those still kept that fail (in place)."""
+    codes[(codes == KEPT) & failing] = code_of(reason)
+
+
+def _tests(question: Question) -> Iterator[tuple[Reason, Bools]]:
+    yield from _card_tests(question)
+    limits, table = question.workload.limits, question.offers
+    if limits.gpu_counts:
+        yield Reason.GPU_COUNT, ~np.isin(table.gpus, np.array(limits.gpu_counts))
+    if limits.max_gpus is not None:
+        yield Reason.GPU_COUNT, table.gpus > limits.max_gpus
+    wanted, unwanted = limits.providers, limits.exclude_providers
+    if wanted or unwanted:
+        yield Reason.PROVIDER, _by(table.providers, table.provider, lambda name: not _chosen(name, wanted, unwanted))
+    if limits.regions:
+        yield Reason.REGION_UNKNOWN, ~table.region_known
+        yield Reason.REGION, ~table.in_regions(limits.regions)
+    if limits.markets:
+        yield Reason.MARKET, _by(table.markets, table.market, lambda name: not _is_one_of(name, limits.markets))
+    if not limits.interruptible:
+        yield Reason.INTERRUPTIBLE, table.interruptible
+    yield Reason.SUPERSEDED, table.superseded
+    yield Reason.PRICE_INVALID, ~table.priced
+    yield Reason.PRICE_INCOMPLETE, table.excludes_host
+    yield Reason.COMMITMENT_UNKNOWN, table.commitment_unknown
+    rates = question.book.rates
+    yield Reason.NO_RATE, _by(table.currencies, table.currency, lambda code: not rates.knows(code))
+
+
+def _card_tests(question: Question) -> Iterator[tuple[Reason, Bools]]:
+    """Tests on what the card is; an offer of an unclear card passes only if every card it can be passes."""
+    limits = question.workload.limits
+    cards = question.book.accelerators
+    yield Reason.CARD_UNKNOWN, _by_set(question, lambda shapes: not shapes)
+    if limits.gpus:
+        yield Reason.CARD_NOT_ASKED, _by_set(question, lambda s: any(x.accelerator not in limits.gpus for x in s))
+    if limits.vendors:
+        vendors = {vendor.casefold() for vendor in limits.vendors}
+        yield (
+            Reason.CARD_NOT_ASKED,
+            _by_set(question, lambda s: any(cards[x.accelerator].vendor.casefold() not in vendors for x in s)),
+        )
+    if limits.require:
+        yield (
+            Reason.CARD_PROPERTY,
+            _by_set(question, lambda s: not all(_has_all(cards[x.accelerator], limits.require) for x in s)),
+        )
+    yield (
+        Reason.ENGINE_UNSUPPORTED,
+        _by_set(question, lambda s: not all(runs_on(question.engine, cards[x.accelerator]) for x in s)),
+    )
+
+
+def _has_all(card: Accelerator, requirements: Iterable[str]) -> bool:
+    """Whether the card surely has every property; unknown is not a pass."""
+    return all(meets(card, requirement) is True for requirement in requirements)
+
+
+def runs_on(engine: Engine, card: Accelerator) -> bool:
+    """Whether the engine supports the card's vendor and, for NVIDIA, its compute capability."""
+    if card.vendor not in engine.vendors:
+        return False
+    least, has = engine.min_compute_capability, card.compute_capability
+    return least is None or has is None or has >= least
+
+
+def _by_set(question: Question, fails: Callable[[tuple[MachineShape, ...]], bool]) -> Bools:
+    table = question.offers
+    return np.array([fails(shapes) for shapes in table.shape_sets], dtype=np.bool_)[table.shape_set]
+
+
+def _by(vocabulary: Iterable[str], column: NDArray[np.int32], fails: Callable[[str], bool]) -> Bools:
+    return np.array([fails(name) for name in vocabulary], dtype=np.bool_)[column]
+
+
+def _is_one_of(name: str, wanted: Collection[str]) -> bool:
+    """Whether a market or provider is asked for: its own name, or the first words of it (``reserved``)."""
+    folded = name.casefold()
+    return any(folded == w.casefold() or folded.startswith((f"{w.casefold()}_", f"{w.casefold()}:")) for w in wanted)
+
+
+def _chosen(name: str, wanted: Collection[str], unwanted: Collection[str]) -> bool:
+    return (not wanted or _is_one_of(name, wanted)) and not _is_one_of(name, unwanted)

@@ -1,0 +1,76 @@
+"""Outcomes: what the estimates say for every set of shapes that an offer can turn out to be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rackrate.evidence import Range
+from rackrate.memory.estimate_types import Verdict
+from rackrate.offers.offer import MachineShape
+from rackrate.plan.answer import NoEstimate, ShapeEstimate
+from rackrate.plan.pricing import finish_hours
+from rackrate.plan.question import Question
+from rackrate.plan.shapes import Outcome, estimate_shape
+from rackrate.speed.startup import startup_hours
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcomes:
+    """Estimates by index of shape set, and the failures of the others.
+
+    A set of several shapes (an unclear card) works only if all of them do; its
+    failure is that of the shape that misses by most.
+    """
+
+    estimates: dict[int, tuple[ShapeEstimate, ...]]
+    failed: dict[int, NoEstimate]
+
+    def hours(self, index: int) -> Range:
+        """Wall hours to finish, likely the mean over the shapes."""
+        spans = [finish_hours(e) for e in self.estimates[index]]
+        likely = sum(s.likely for s in spans) / len(spans)
+        return Range(min(s.low for s in spans), likely, max(s.high for s in spans))
+
+    def tokens_per_s(self, index: int) -> float:
+        """Likely tokens per second, the mean over the shapes."""
+        each = [e.tokens_per_s.likely for e in self.estimates[index]]
+        return sum(each) / len(each)
+
+    def is_tight(self, index: int) -> bool:
+        """Whether any of the shapes only fits tightly."""
+        return any(e.memory.verdict is not Verdict.FITS for e in self.estimates[index])
+
+    def finish_column(self, sets: int) -> Floats:
+        """Likely wall hours by set index; infinite where there is no estimate."""
+        column = np.full(sets, np.inf)
+        for index in self.estimates:
+            column[index] = self.hours(index).likely
+        return column
+
+
+def estimate_sets(question: Question, wanted: Iterable[int]) -> Outcomes:
+    """Estimate every wanted set, each shape once."""
+    known: dict[MachineShape, Outcome] = {}
+    startup = startup_hours(question.workload, question.engine).total_hours
+    estimates: dict[int, tuple[ShapeEstimate, ...]] = {}
+    failed: dict[int, NoEstimate] = {}
+    for index in (int(i) for i in wanted):
+        found = [_once(question, shape, startup, known) for shape in question.offers.shape_sets[index]]
+        failures = [f for f in found if isinstance(f, NoEstimate)]
+        if failures:
+            failed[index] = max(failures, key=lambda f: f.shortfall)
+        else:
+            estimates[index] = tuple(f for f in found if isinstance(f, ShapeEstimate))
+    return Outcomes(estimates=estimates, failed=failed)
+
+
+def _once(question: Question, shape: MachineShape, startup: Range, known: dict[MachineShape, Outcome]) -> Outcome:
+    if shape not in known:
+        known[shape] = estimate_shape(question, shape, startup)
+    return known[shape]

@@ -1,0 +1,33 @@
+"""The question that a plan answers: the workload and everything it is judged against, as one value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date
+
+from rackrate.facts.book import FactBook
+from rackrate.facts.engine import Engine
+from rackrate.offers.table import OfferTable
+from rackrate.plan.answer import Rank
+from rackrate.workload.workload import Workload
+
+MACHINES_AT_MOST = 16
+"""Machines of one offer that a plan rents at once; more is a cluster, which is another question."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """A workload, the engine it runs on, the facts and offers known at ``at``, and how to rank.
+
+    Costs are compared in ``currency`` at the book's dated rates; ``limit`` is
+    the number of plans wanted.
+    """
+
+    workload: Workload
+    engine: Engine
+    book: FactBook
+    offers: OfferTable
+    at: date
+    currency: str
+    rank: Rank = Rank.COST
+    limit: int = 10

@@ -1,0 +1,78 @@
+"""Remarks: what someone should know about a plan before paying for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rackrate.plan.answer import Plan
+from rackrate.plan.idle import oversized
+from rackrate.plan.question import Question
+from rackrate.problems import Code, Finding, Severity
+
+STALE_DAYS = 60
+"""A price older than this is named: neoclouds changed theirs about monthly in the sources read."""
+
+
+def remarks(question: Question, plan: Plan) -> tuple[Finding, ...]:
+    """Warnings about one plan, most serious first."""
+    return tuple(
+        f
+        for f in (*_deadline_and_budget(question, plan), *_about_offer(question, plan), *_about_fit(question, plan))
+        if f is not None
+    )
+
+
+def _about_offer(question: Question, plan: Plan) -> Iterator[Finding | None]:
+    offer = plan.offer
+    yield from offer.findings
+    age = (question.at - offer.observed_on).days
+    if age > STALE_DAYS:
+        yield _warn(Code.PRICE_STALE, offer, f"price seen {age} days ago", "look the price up before ordering")
+    if offer.price_is_from:
+        yield _warn(Code.PRICE_SUSPECT, offer, "a 'from' price, the lowest of several", "expect to pay more")
+    if offer.interruptible:
+        yield _warn(
+            Code.INTERRUPTIBLE,
+            offer,
+            "can be interrupted; lost work and waiting are not in the cost",
+            "checkpoint often",
+        )
+    if len(plan.estimates) > 1:
+        names = " or ".join(e.shape.accelerator for e in plan.estimates)
+        yield _warn(Code.AMBIGUOUS_CARD, offer, f"the source does not say which card: {names}", "ask the provider")
+
+
+def _about_fit(question: Question, plan: Plan) -> Iterator[Finding | None]:
+    worst = min(plan.estimates, key=lambda e: e.memory.headroom_bytes)
+    yield oversized(plan.idle, worst.shape.accelerator)
+    serving, cache = question.workload.serving, worst.memory.cache
+    if serving is None or cache is None:
+        return
+    held = cache.full_sequences * worst.layout.data * worst.machines
+    if held < serving.concurrency:
+        yield Finding(
+            code=Code.SHORT_OF_CONCURRENCY,
+            severity=Severity.WARNING,
+            subject=worst.shape.accelerator,
+            observed=f"room for {held} full sequences at once",
+            expected=f"{serving.concurrency} at once",
+            action="the rest wait in the queue; ask for a larger card, or a shorter context",
+        )
+
+
+def _deadline_and_budget(question: Question, plan: Plan) -> Iterator[Finding | None]:
+    limits = question.workload.limits
+    deadline = None if question.workload.is_service else limits.deadline_hours
+    if deadline is not None and plan.hours.high > deadline:
+        seen = f"finishes by {plan.hours.high:.1f} h in 9 of 10 cases"
+        yield _warn(Code.DEADLINE_AT_RISK, plan.offer, seen, f"the deadline is {deadline:g} h")
+    if limits.budget is not None and limits.budget.period == "total":
+        most = question.book.rates.convert(limits.budget.money, question.currency)
+        if most < plan.cost.high:
+            seen = f"costs up to {plan.cost.high} in 9 of 10 cases"
+            yield _warn(Code.BUDGET_AT_RISK, plan.offer, seen, f"the budget is {most}")
+
+
+def _warn(code: Code, offer: object, observed: str, action: str) -> Finding:
+    subject = getattr(offer, "id", "offer")
+    return Finding(code=code, severity=Severity.WARNING, subject=str(subject), observed=observed, action=action)

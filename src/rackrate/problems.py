@@ -1,0 +1,91 @@
+"""Problems in data and in what users ask, as values.
+
+A problem has a stable code, a subject (file, row, key or flag), what was seen,
+what was expected and what to do next. Rooms return findings; faces turn codes
+and parameters into words. Exceptions are left for bugs and dead I/O, and for
+``Refused``, which carries findings to the face when there is nothing to return.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Severity(StrEnum):
+    """How bad a finding is."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    INFO = "info"
+
+
+class Code(StrEnum):
+    """The registry of problem codes; a code is never renamed or reused."""
+
+    UNKNOWN_KEY = "unknown_key"
+    UNKNOWN_NAME = "unknown_name"
+    MISSING_VALUE = "missing_value"
+    BAD_VALUE = "bad_value"
+    OUT_OF_BOUNDS = "out_of_bounds"
+    CONFLICT = "conflict"
+    DUPLICATE = "duplicate"
+    NO_SOURCE = "no_source"
+    NOT_YET = "not_yet"
+    FILE_UNREADABLE = "file_unreadable"
+    BAD_SYNTAX = "bad_syntax"
+    OFFERS_DISAGREE = "offers_disagree"
+    PRICE_STALE = "price_stale"
+    PRICE_SUSPECT = "price_suspect"
+    AMBIGUOUS_CARD = "ambiguous_card"
+    UNKNOWN_CARD = "unknown_card"
+    UNKNOWN_RULE = "unknown_rule"
+    ENGINE_DEFAULT_LARGER = "engine_default_larger"
+    CONTEXT_BEYOND_MODEL = "context_beyond_model"
+    PRECISION_UNSUPPORTED = "precision_unsupported"
+    PRECISION_EMULATED = "precision_emulated"
+    OVERSIZED = "oversized"
+    SHORT_OF_CONCURRENCY = "short_of_concurrency"
+    RATES_STALE = "rates_stale"
+    INTERRUPTIBLE = "interruptible"
+    DEADLINE_AT_RISK = "deadline_at_risk"
+    BUDGET_AT_RISK = "budget_at_risk"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One problem: what (code), where (subject), seen, expected, and the next step (action).
+
+    ``observed``, ``expected`` and ``action`` are short English texts for the
+    default face; ``code`` is what programs test.
+    """
+
+    code: Code
+    subject: str
+    severity: Severity = Severity.ERROR
+    observed: str = ""
+    expected: str = ""
+    action: str = ""
+    source: str = ""
+
+
+class Refused(Exception):
+    """The request cannot be answered; ``findings`` say what, where and the next step."""
+
+    def __init__(self, findings: Sequence[Finding]) -> None:
+        super().__init__("; ".join(f"{f.subject}: {f.code}" for f in findings))
+        self.findings = tuple(findings)
+
+
+_SHORTEST_PART = 3
+
+
+def nearest(word: str, known: Iterable[str], *, limit: int = 3) -> list[str]:
+    """The known words closest to ``word``, best first; empty when nothing is close."""
+    import difflib  # imported here: only the unhappy path needs it
+
+    table = {k.casefold(): k for k in known}
+    close = difflib.get_close_matches(word.casefold(), list(table), n=limit, cutoff=0.6)
+    inside = sorted((k for k in table if word.casefold() in k), key=len) if len(word) >= _SHORTEST_PART else []
+    return [table[k] for k in dict.fromkeys([*close, *inside])][:limit]

@@ -1,0 +1,96 @@
+"""Communication between the cards of one machine: what a collective over a link costs.
+
+Bus bandwidth is NCCL's measure: bytes moved over each link, independent of the
+number of cards. The rates below are published measurements, in bytes/s.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from rackrate.evidence import Unknown
+from rackrate.facts.accelerator import Accelerator, Interconnect
+
+# Share of the one-way NVLink rate that all-reduce reaches at the tens of MB that inference moves:
+# A100 174 of 300 GB/s, H100 337 of 450 (microsoft/vidur profiles at 67 MB), A100 PCIe pair with a bridge
+# 193-208 of 300 (Azure/azurehpc-health-checks; NVIDIA/nccl-tests#178), H100 PCIe pair 116 of 300 (nccl-tests#194).
+NVLINK_SHARE = 0.65
+
+# All-reduce over PCIe 4 x16, bytes/s by number of cards; machines differ more than cards. Two cards 20 GB/s
+# (L40S, ai-dynamo/aiconfigurator; 3 A100 over PCIe likewise, NVIDIA/nccl-tests#178); four 5.5 (L40S, the same),
+# 12.7 (tinygrad/open-gpu-kernel-modules#22) and 25 (A100, Azure/azurehpc-health-checks); eight 1.3 (L40S) and,
+# with PCIe 5 behind switches, 28, where four have 35 (NVIDIA/nccl#1639). Round middles are taken, in proportion
+# to the rate of the generation; a machine without peer-to-peer traffic is slower.
+PCIE_BYTES_PER_S = {2: 20e9, 4: 15e9, 8: 12e9}
+_PCIE_TABLE_GENERATION = 4.0
+
+# AMD's mesh has a link between each two cards: 47.7 GB/s for 2 and 313 for 8 MI300X, i.e. about 45 per
+# neighbour (stas00/ml-engineering network/README.md). Assumed for other makers' meshes too.
+MESH_BYTES_PER_S_PER_NEIGHBOUR = 45e9
+
+# Latency of one small all-reduce, seconds: custom kernels over NVLink 4.9-13 us (vLLM custom all-reduce,
+# NCCL on 2 to 8 A100), PCIe 17-42 us (NVIDIA/nccl-tests#293 and nccl#1530).
+LATENCY_S = {
+    Interconnect.NONE: 0.0,
+    Interconnect.NVSWITCH: 9e-6,
+    Interconnect.NVLINK_BRIDGE: 9e-6,
+    Interconnect.OTHER: 15e-6,
+    Interconnect.PCIE: 15e-6,
+}
+
+# Share of the bus bandwidth that is left of it between the products of a tensor-parallel layer: nothing
+# overlaps there, and narrower products lose too. One number fits A100, H100 and H200 behind NVSwitch (2, 4
+# and 8 cards) and L4 over PCIe (2 and 4): SpareCores/sc-inspector-data, vLLM 0.22, prompts of 4,096 tokens.
+BETWEEN_PRODUCTS_SHARE = 0.4
+
+
+class Link(NamedTuple):
+    """What joins the cards of one layout: latency of one collective and bus bandwidth."""
+
+    kind: Interconnect
+    latency_s: float
+    bytes_per_s: float
+
+
+def link(accelerator: Accelerator, gpus: int) -> Link:
+    """The link among ``gpus`` cards of one machine (one card: a link that is never used)."""
+    kind = accelerator.interconnect(gpus)
+    one_way = accelerator.number("nvlink_bytes_per_s_one_way")
+    if kind is Interconnect.NONE:
+        return Link(kind, 0.0, float("inf"))
+    if kind is Interconnect.OTHER:
+        return Link(kind, LATENCY_S[kind], MESH_BYTES_PER_S_PER_NEIGHBOUR * (gpus - 1))
+    if kind is Interconnect.PCIE or isinstance(one_way, Unknown):
+        return Link(Interconnect.PCIE, LATENCY_S[Interconnect.PCIE], _pcie_bytes_per_s(accelerator, gpus))
+    return Link(kind, LATENCY_S[kind], NVLINK_SHARE * one_way)
+
+
+def _pcie_bytes_per_s(accelerator: Accelerator, gpus: int) -> float:
+    """The table's rate, doubled or halved for each generation above or below the fourth."""
+    generation = accelerator.number("pcie_gen")
+    newer = 0.0 if isinstance(generation, Unknown) else generation - _PCIE_TABLE_GENERATION
+    rate = next((rate for count, rate in PCIE_BYTES_PER_S.items() if gpus <= count), PCIE_BYTES_PER_S[8])
+    return rate * math.pow(2.0, newer)
+
+
+def all_reduce_s(link: Link, gpus: int, payload_bytes: float) -> float:
+    """Seconds of one all-reduce: ``latency + 2 (n-1)/n x bytes / busbw`` (NVIDIA/nccl-tests doc/PERFORMANCE.md)."""
+    if gpus <= 1:
+        return 0.0
+    return link.latency_s + 2 * (gpus - 1) / gpus * payload_bytes / link.bytes_per_s
+
+
+def gather_s(link: Link, gpus: int, payload_bytes: float) -> float:
+    """Seconds of one all-gather or reduce-scatter of ``payload_bytes`` in all: half an all-reduce (same source)."""
+    if gpus <= 1:
+        return 0.0
+    return link.latency_s + (gpus - 1) / gpus * payload_bytes / link.bytes_per_s
+
+
+def tensor_parallel_s(link: Link, gpus: int, layers: int, activation_bytes: float) -> float:
+    """All-reduces of one forward pass: two a layer, after attention and after the MLP.
+
+    ``activation_bytes`` = tokens x hidden size x bytes (Shoeybi et al., Megatron-LM, arXiv 1909.08053).
+    """
+    return 2 * layers * all_reduce_s(link, gpus, activation_bytes / BETWEEN_PRODUCTS_SHARE)

@@ -1,0 +1,113 @@
+"""Decode: the time of one step that gives each sequence of the batch one more token."""
+
+from __future__ import annotations
+
+from rackrate.speed.communication import tensor_parallel_s
+from rackrate.speed.estimate_types import Bound
+from rackrate.speed.flops import attended_layer_tokens
+from rackrate.speed.replica import Replica, weight_bytes_touched
+from rackrate.speed.roofline import smooth_max
+
+ACTIVATION_BYTES = 2
+
+VECTOR_FLOP_PER_WEIGHT_BYTE = 20.0
+"""FP32 operations' time that llama.cpp's small-batch kernels take to unpack and use one byte of weights.
+
+It holds back cards with much bandwidth for their vector units (A100, V100), not
+GeForce cards: 8B in F16 runs at 54 tokens/s on an A100 80 GB and 55 on an RTX
+4090 with half the bandwidth (XiongjieDai/GPU-Benchmarks-on-LLM-Inference);
+median over that table and SpareCores/sc-inspector-data.
+"""
+
+# Kernels launched in a layer, relative to 16-bit weights, by bitsandbytes (its benchmarking/README.md, T4 and
+# RTX 4090 at batch 1, where the host sets the time).
+_LAUNCHES = {"nf4": 1.5, "nf4-dq": 1.75, "int8": 4.8}
+
+# One hop of a layer split: a copy of the hidden state and a wait (XiongjieDai: 8B Q4 on 1, 2, 4, 8 RTX 4090
+# 130.6, 124.7, 120.3, 118.1 tokens/s).
+_LAYER_SPLIT_HOP_S = 0.2e-3
+
+_EXPANDED_BYTES = 4.0  # 2 written and 2 read a weight
+
+
+def decode_terms(replica: Replica, batch: float, context_tokens: float) -> dict[Bound, float]:
+    """Seconds that each resource is busy in one decode step of ``batch`` sequences at ``context_tokens``.
+
+    Weights ``W / (BW n e_w q)``; arithmetic ``2 N B / (FL n e_f)``; cache ``B ctx kv /
+    (BW e_kv)``, kv being one card's share; host ``L x launch``; collectives of
+    tensor and hops of pipeline parallelism. A pipeline's stages work on B /
+    stages sequences each; a layer split passes all through one stage after
+    another, so that more cards never shorten a step.
+    """
+    passing = sequences_in_pass(replica, batch)
+    bandwidth = replica.rates.bandwidth_bytes_per_s
+    return {
+        Bound.BANDWIDTH: weights_s(replica, passing),
+        Bound.COMPUTE: 2 * replica.multiplied_params * passing / replica.flop_per_s,
+        Bound.CACHE_BANDWIDTH: cache_read_bytes(replica, passing, context_tokens)
+        / (bandwidth * replica.policy.cache_bandwidth),
+        Bound.HOST: launch_s(replica),
+        Bound.COMMUNICATION: _communication_s(replica, passing),
+    }
+
+
+def decode_step_s(replica: Replica, batch: float, context_tokens: float) -> float:
+    """Seconds of one decode step."""
+    return pass_s(replica, decode_terms(replica, batch, context_tokens))
+
+
+def pass_s(replica: Replica, terms: dict[Bound, float]) -> float:
+    """Seconds of one pass: weights and arithmetic overlap, cache reads and communication come on top.
+
+    Eager hosts launch while the card works, so the slower of the two decides;
+    with captured graphs what is left are gaps between kernels, and they add.
+    """
+    card = smooth_max(terms[Bound.BANDWIDTH], terms[Bound.COMPUTE]) + terms[Bound.CACHE_BANDWIDTH]
+    launched = max(card, terms[Bound.HOST]) if replica.eager else card + terms[Bound.HOST]
+    return launched + terms[Bound.COMMUNICATION]
+
+
+def sequences_in_pass(replica: Replica, batch: float) -> float:
+    """Sequences that go through a stage together."""
+    return batch if replica.layout.layer_split else max(1.0, batch / replica.layout.pipeline)
+
+
+def weights_s(replica: Replica, tokens: float) -> float:
+    """Seconds to bring the weights in for a pass over ``tokens`` tokens."""
+    touched = weight_bytes_touched(replica, tokens)
+    if replica.weights.id.startswith("nf4") and tokens > 1:
+        touched += expansion_bytes(replica)
+    reading = touched / replica.reading_bytes_per_s
+    vector = replica.rates.vector_flop_per_s
+    if not vector or not replica.vector_kernels:
+        return reading
+    return smooth_max(reading, VECTOR_FLOP_PER_WEIGHT_BYTE * touched / (vector * replica.layout.tensor))
+
+
+def expansion_bytes(replica: Replica) -> float:
+    """Traffic of NF4 beyond one token: 16-bit copies are written, then read by the product, each time.
+
+    bitsandbytes functional.py: only the one-token product works on packed weights.
+    """
+    return _EXPANDED_BYTES * replica.multiplied_params
+
+
+def cache_read_bytes(replica: Replica, batch: float, context_tokens: float) -> float:
+    """Bytes of KV cache that one card reads for ``batch`` sequences of ``context_tokens``."""
+    return batch * replica.cache_layer_bytes * attended_layer_tokens(replica.model, context_tokens)
+
+
+def launch_s(replica: Replica) -> float:
+    """Seconds that the host needs to launch one pass."""
+    kernels = _LAUNCHES.get(replica.weights.id, 1.0) if replica.eager else 1.0
+    return replica.layers * replica.policy.launch_s_per_layer * kernels
+
+
+def _communication_s(replica: Replica, tokens: float) -> float:
+    layout, link = replica.layout, replica.link
+    payload = tokens * (replica.model.hidden_size or 0) * ACTIVATION_BYTES
+    reduces = tensor_parallel_s(link, layout.tensor, replica.layers, payload)
+    if layout.pipeline <= 1:
+        return reduces
+    hop = _LAYER_SPLIT_HOP_S if layout.layer_split else link.latency_s + payload / link.bytes_per_s
+    return reduces + (layout.pipeline - 1) * hop

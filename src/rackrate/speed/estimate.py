@@ -1,0 +1,118 @@
+"""Estimate: how fast one machine does a workload, what limits it, and how sure that is."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+from rackrate.evidence import Range, Unknown, multiply_independent
+from rackrate.facts.accelerator import Accelerator
+from rackrate.facts.engine import Engine
+from rackrate.memory.estimate_types import MemoryEstimate
+from rackrate.problems import Code, Finding, Severity
+from rackrate.speed import serving, training
+from rackrate.speed.estimate_types import Bound, ServingSpeed, SpeedEstimate, TrainingSpeed
+from rackrate.speed.flops import model_flop_per_token
+from rackrate.speed.replica import Replica, replica
+from rackrate.units import SECONDS_PER_HOUR
+from rackrate.workload.layout import Layout
+from rackrate.workload.workload import Serving, Training, Workload
+
+UNMEASURED_WIDER = 1.5
+"""Ranges are this much wider where the engine's efficiencies were not measured: other makers' cards, emulated types."""
+
+
+def estimate(
+    workload: Workload, accelerator: Accelerator, layout: Layout, engine: Engine, memory: MemoryEstimate
+) -> SpeedEstimate | Unknown:
+    """The speed of ``layout.gpus`` cards in one machine, all replicas together.
+
+    Unknown where the bandwidth or the dense rate of the arithmetic that is
+    needed has no source, and where nothing fits in the KV cache. Interval: 80 %,
+    as wide as the engine's published rows scatter, never above the physical ceiling.
+    """
+    one = replica(workload, accelerator, layout, engine)
+    if isinstance(one, Unknown):
+        return one
+    measured = accelerator.vendor == "NVIDIA" and not one.rates.emulated
+    spread = engine.speed.spread * (1.0 if measured else UNMEASURED_WIDER)
+    if workload.training is not None:
+        found = _trained(one, workload, workload.training, spread)
+    elif workload.serving is not None and workload.model.generates_text:
+        held = serving.sequences_held(memory.cache, workload.serving, engine)
+        if isinstance(held, Unknown):
+            return held
+        found = _served(one, workload.serving, engine, held, spread)
+    else:
+        return Unknown(f"speed of {workload.task} with {workload.model.id} is not modelled yet")
+    return replace(found, findings=(_emulation(workload, accelerator),)) if one.rates.emulated else found
+
+
+def _served(one: Replica, asked: Serving, engine: Engine, held: int, spread: float) -> SpeedEstimate:
+    most = serving.most_in_flight(one, asked, engine, held)
+    load = asked.requests_per_s
+    wanted = asked.concurrency if load is None else serving.in_flight_for_load(one, load, most, asked)
+    likely = serving.served(one, wanted, held, asked)
+    replicas, batch = serving.spread_over(one, likely.concurrency)
+    limit = replicas * serving.ceiling_requests_per_s(one, batch, asked)
+    rate = _within(likely.requests_per_s.likely, spread, limit)
+    full = serving.requests_per_s(one, max(most, likely.concurrency), asked) if asked.online else None
+    speed = ServingSpeed(
+        first_token_s=_wider(likely.first_token_s, spread),
+        per_user_tokens_per_s=_within(
+            likely.per_user_tokens_per_s.likely, spread, 1 / serving.shortest_step_s(one, batch, asked)
+        ),
+        output_tokens_per_s=rate.scaled(asked.output_tokens),
+        requests_per_s=rate,
+        concurrency=likely.concurrency,
+        capacity_requests_per_s=None if full is None else _within(full, spread, math.inf),
+    )
+    capped = likely.concurrency < wanted
+    return SpeedEstimate(
+        limited_by=Bound.CACHE_ROOM if capped else serving.busiest(one, batch, asked),
+        ceiling_tokens_per_s=limit * asked.output_tokens,
+        serving=speed,
+        work_hours=None if asked.requests is None else rate.inverse(asked.requests / SECONDS_PER_HOUR),
+        computes_in=one.rates.precision,
+    )
+
+
+def _trained(one: Replica, workload: Workload, run: Training, spread: float) -> SpeedEstimate:
+    needed = model_flop_per_token(workload, run)
+    peak = one.rates.flop_per_s * one.layout.gpus
+    tokens = training.tokens_per_step(one, run)
+    rate = _within(tokens / training.step_s(one, workload, run), spread, peak / needed)
+    speed = TrainingSpeed(
+        tokens_per_s=rate,
+        step_s=rate.inverse(tokens),
+        model_flop_utilisation=rate.scaled(needed / peak),
+    )
+    return SpeedEstimate(
+        limited_by=training.busiest(one, workload, run),
+        ceiling_tokens_per_s=peak / needed,
+        training=speed,
+        work_hours=rate.inverse(run.tokens / SECONDS_PER_HOUR),
+        computes_in=one.rates.precision,
+    )
+
+
+def _within(likely: float, spread: float, ceiling: float) -> Range:
+    """A speed whose errors are factors: a factor of 1 + spread either way, cut off at the physical ceiling."""
+    likely = min(likely, ceiling)
+    return Range(likely / (1 + spread), likely, min(likely * (1 + spread), ceiling))
+
+
+def _wider(time: Range, spread: float) -> Range:
+    """A time range that also carries the engine's spread, as independent of its own."""
+    return multiply_independent(time, Range(1 / (1 + spread), 1.0, 1 + spread))
+
+
+def _emulation(workload: Workload, accelerator: Accelerator) -> Finding:
+    return Finding(
+        code=Code.PRECISION_EMULATED,
+        subject=accelerator.id,
+        severity=Severity.WARNING,
+        observed=f"no usable {workload.precision} matrix rate; computed in fp32",
+        expected=str(workload.precision),
+        action="choose a precision that the card multiplies, or another card",
+    )

@@ -1,0 +1,69 @@
+"""What a speed estimate says."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from rackrate.evidence import Range
+from rackrate.facts.accelerator import Precision
+from rackrate.problems import Finding
+
+
+class Bound(StrEnum):
+    """What limits the speed."""
+
+    COMPUTE = "compute"
+    BANDWIDTH = "bandwidth"
+    CACHE_BANDWIDTH = "cache_bandwidth"
+    HOST = "host"
+    COMMUNICATION = "communication"
+    CACHE_ROOM = "cache_room"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServingSpeed:
+    """Speed of one machine under a closed loop of ``concurrency`` requests (all replicas together).
+
+    ``first_token_s``: time to first token of the median request;
+    ``per_user_tokens_per_s``: output tokens per second of one request while it
+    generates; ``output_tokens_per_s``: of all requests together, prefill time
+    included; ``requests_per_s`` likewise. ``concurrency`` is what is in flight
+    after the KV room capped it. ``capacity_requests_per_s``: the most that the
+    machine serves with its caches full (``None``: not an online service).
+    """
+
+    first_token_s: Range
+    per_user_tokens_per_s: Range
+    output_tokens_per_s: Range
+    requests_per_s: Range
+    concurrency: int
+    capacity_requests_per_s: Range | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainingSpeed:
+    """Speed of training: tokens per second of the machine, time of one optimizer step, FLOP utilisation."""
+
+    tokens_per_s: Range
+    step_s: Range
+    model_flop_utilisation: Range
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpeedEstimate:
+    """How fast; ``limited_by`` names the bound, ``ceiling_tokens_per_s`` the physical limit of the machine.
+
+    The ceiling is of output tokens (serving) or trained tokens a second, at the
+    published bandwidth and peak. ``computes_in`` is the arithmetic that the card
+    uses for the workload; ``findings`` say where that is not what was asked for.
+    """
+
+    limited_by: Bound
+    ceiling_tokens_per_s: float
+    serving: ServingSpeed | None = None
+    training: TrainingSpeed | None = None
+    work_hours: Range | None = None
+    calibrated: bool = False
+    computes_in: Precision | None = None
+    findings: tuple[Finding, ...] = ()

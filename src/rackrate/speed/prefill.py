@@ -1,0 +1,68 @@
+"""Prefill: the time to read prompts."""
+
+from __future__ import annotations
+
+from rackrate.speed.communication import tensor_parallel_s
+from rackrate.speed.decode import ACTIVATION_BYTES, expansion_bytes, launch_s, pass_s
+from rackrate.speed.estimate_types import Bound
+from rackrate.speed.flops import attention_flop_per_token, head_params
+from rackrate.speed.replica import Replica, weight_bytes_touched
+
+ATTENTION_SHARE = 0.6
+"""What attention kernels reach, relative to matrix products.
+
+Causal FlashAttention-2 reaches 35 to 60 % of peak on A100 (arXiv 2307.08691,
+section 4), where large products reach 80 to 87 %.
+"""
+
+# llama.cpp cuts a logical batch of 2,048 tokens into physical ones of 512, which follow each other
+# through the split (ggml-org/llama.cpp common/arg.cpp: batch-size, ubatch-size).
+_LOGICAL_BATCH, _PHYSICAL_BATCH = 2048, 512
+
+
+def prefill_terms(replica: Replica, sequences: float, prompt_tokens: float) -> dict[Bound, float]:
+    """Seconds that each resource is busy while ``sequences`` prompts of ``prompt_tokens`` are read together.
+
+    Arithmetic ``(2 N T + attention / share) / (FL n e)`` with T tokens in all and
+    the output head for the last of each prompt only; weights ``W / (BW n e_w)``;
+    host ``L x launch``; tensor-parallel all-reduces of T tokens.
+    """
+    tokens, model = sequences * prompt_tokens, replica.model
+    touched = weight_bytes_touched(replica, tokens)
+    if replica.weights.id.startswith("nf4"):
+        touched += expansion_bytes(replica)
+    attention = attention_flop_per_token(model, prompt_tokens / 2) * tokens / ATTENTION_SHARE
+    payload = tokens * (model.hidden_size or 0) * ACTIVATION_BYTES
+    return {
+        Bound.BANDWIDTH: touched / replica.reading_bytes_per_s,
+        Bound.COMPUTE: (matrix_flop(replica, sequences, prompt_tokens) + attention) / replica.flop_per_s,
+        Bound.CACHE_BANDWIDTH: 0.0,
+        Bound.HOST: launch_s(replica),
+        Bound.COMMUNICATION: tensor_parallel_s(replica.link, replica.layout.tensor, replica.layers, payload),
+    }
+
+
+def matrix_flop(replica: Replica, sequences: float, prompt_tokens: float) -> float:
+    """FLOPs of the matrix products: all layers for each token, the output head once a prompt."""
+    head = min(head_params(replica.model), replica.multiplied_params)
+    return 2 * sequences * (prompt_tokens * (replica.multiplied_params - head) + head)
+
+
+def prefill_s(replica: Replica, sequences: float, prompt_tokens: float) -> float:
+    """Seconds until ``sequences`` prompts are read; pipeline stages share the work where they can overlap."""
+    if not prompt_tokens or not sequences:
+        return 0.0
+    return pass_s(replica, prefill_terms(replica, sequences, prompt_tokens)) / stages_at_once(
+        replica, sequences, prompt_tokens
+    )
+
+
+def stages_at_once(replica: Replica, sequences: float, prompt_tokens: float) -> float:
+    """Stages that work at the same time: ``m p / (m + p - 1)`` for m pieces in p stages (GPipe, arXiv 1811.06965).
+
+    Pieces are the prompts; in a layer split they are the physical batches of one logical batch.
+    """
+    stages, pieces = replica.layout.pipeline, max(1.0, sequences)
+    if replica.layout.layer_split:
+        pieces = max(1.0, min(sequences * prompt_tokens, _LOGICAL_BATCH) / _PHYSICAL_BATCH)
+    return pieces * stages / (pieces + stages - 1)

@@ -1,0 +1,150 @@
+"""One replica: everything that the times of its steps are computed from."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from rackrate.evidence import Unknown
+from rackrate.facts.accelerator import Accelerator
+from rackrate.facts.engine import Engine, Host, SpeedPolicy
+from rackrate.facts.formats import WeightFormat
+from rackrate.facts.model import Model
+from rackrate.memory.kv_cache import layer_bytes_per_token
+from rackrate.memory.stages import Stage
+from rackrate.memory.weights import parameter_groups, weight_bytes
+from rackrate.speed.communication import Link, link
+from rackrate.speed.flops import multiplied_params
+from rackrate.speed.roofline import Rates, rates
+from rackrate.workload.layout import Layout
+from rackrate.workload.workload import Workload
+
+STACK_SHARE = {"AMD": 0.5}
+"""What engines reach on another maker's cards, relative to their shares of peak on NVIDIA's.
+
+AMD: vLLM and SGLang of 2024 on MI300X (argonne-lcf/LLM-Inference-Bench,
+sgl-project/sglang) reach about half; newer ROCm builds were not seen. Makers
+that are not listed: no measured serving, taken as equal, with a wider range.
+"""
+
+_WHOLE_BYTE = 8  # bits a weight; formats below it are unpacked by shifts and tables
+_OWN_VECTOR_KERNELS = "llama.cpp"  # the engine that multiplies one-token batches outside the matrix units
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replica:
+    """A model in one engine on the cards of one replica (``tensor`` x ``pipeline`` of them).
+
+    ``read_bytes``: weights that a pass reads when all experts are touched, the
+    input embedding left out; ``expert_bytes``: the routed experts among them.
+    ``cache_layer_bytes``: KV cache of one token in one layer on one card.
+    ``stack_share``: what software reaches on this maker's cards, relative to
+    NVIDIA's; ``kernel``: the same, times what this format's kernels reach relative
+    to 16-bit ones. ``vector_kernels``: small batches are multiplied outside the
+    matrix units.
+    """
+
+    model: Model
+    weights: WeightFormat
+    policy: SpeedPolicy
+    layout: Layout
+    rates: Rates
+    link: Link
+    read_bytes: float
+    expert_bytes: float
+    cache_layer_bytes: float
+    stack_share: float
+    kernel: float
+    vector_kernels: bool
+    multiplied_params: float
+
+    @property
+    def layers(self) -> int:
+        """Layers of the model (0 where not known)."""
+        return self.model.layers or 0
+
+    @property
+    def eager(self) -> bool:
+        """Whether the host launches kernels one by one while the card works."""
+        return self.policy.host is Host.EAGER
+
+    @property
+    def reading_bytes_per_s(self) -> float:
+        """Memory bandwidth of the tensor group while it reads weights."""
+        return self.rates.bandwidth_bytes_per_s * self.policy.decode_bandwidth * self.kernel * self.layout.tensor
+
+    @property
+    def flop_per_s(self) -> float:
+        """Arithmetic of the tensor group in inference."""
+        return self.rates.reached(self.policy.prefill_flop * self.kernel) * self.layout.tensor
+
+
+def replica(workload: Workload, accelerator: Accelerator, layout: Layout, engine: Engine) -> Replica | Unknown:
+    """The replica that ``layout`` makes of ``accelerator``, or which fact about it is unknown."""
+    model, weights = workload.model, workload.weights
+    own_kernels = engine.id == _OWN_VECTOR_KERNELS
+    peaks = rates(accelerator, workload, half_accumulate=own_kernels)
+    if isinstance(peaks, Unknown):
+        return peaks
+    cache = _cache_layer_bytes(workload, layout, engine)
+    if isinstance(cache, Unknown):
+        return cache
+    share = STACK_SHARE.get(accelerator.vendor, 1.0)
+    return Replica(
+        model=model,
+        weights=weights,
+        policy=engine.speed,
+        layout=layout,
+        rates=peaks,
+        link=link(accelerator, layout.gpus),
+        read_bytes=_read_bytes(model, weights),
+        expert_bytes=routed_expert_params(model) * weights.bytes_per_weight,
+        cache_layer_bytes=cache,
+        stack_share=share,
+        kernel=share * (engine.speed.quantised_kernel if is_packed(weights) else 1.0),
+        vector_kernels=own_kernels or weights.id.startswith("gguf"),
+        multiplied_params=multiplied_params(model),
+    )
+
+
+def is_packed(weights: WeightFormat) -> bool:
+    """Whether kernels unpack the weights to the arithmetic's type (weight-only formats under 8 bits)."""
+    return weights.computes_in is None and weights.bits_per_weight < _WHOLE_BYTE
+
+
+def routed_expert_params(model: Model) -> float:
+    """Parameters of all routed experts, from the total and the active count.
+
+    ``total - active = experts x (1 - k/E)``, since a token leaves E - k of E experts out.
+    """
+    if not model.experts or not model.experts_per_token or model.experts_per_token >= model.experts:
+        return 0.0
+    return (model.params_total - model.params_active) / (1 - model.experts_per_token / model.experts)
+
+
+def weight_bytes_touched(replica: Replica, tokens: float) -> float:
+    """Weight bytes that one pass over ``tokens`` tokens reads, over all cards of the replica.
+
+    A mixture of experts with k of E experts a token touches ``E (1 - (1 - k/E)^tokens)``
+    of them if tokens choose independently and evenly. An upper bound: real
+    routing repeats itself.
+    """
+    model = replica.model
+    if not replica.expert_bytes or not model.experts or not model.experts_per_token:
+        return replica.read_bytes
+    untouched = math.pow(1 - model.experts_per_token / model.experts, tokens)
+    return replica.read_bytes - replica.expert_bytes * untouched
+
+
+def _read_bytes(model: Model, weights: WeightFormat) -> float:
+    """Bytes of the weights without the input embedding, of which a pass reads a few rows only."""
+    layers = max(1, model.layers or 0)
+    behind_embedding = Stage(layers=layers, of=layers, first=False, last=True)
+    return weight_bytes(model, parameter_groups(model), behind_embedding, weights, ties=True)
+
+
+def _cache_layer_bytes(workload: Workload, layout: Layout, engine: Engine) -> float | Unknown:
+    if workload.serving is None:
+        return 0.0
+    padding = max(1, engine.serving.mla_cache_padding) if engine.serving else 1
+    return layer_bytes_per_token(workload.model, workload.serving.cache_bits, layout.tensor, padding)

@@ -1,0 +1,161 @@
+"""Serving: the speed of a machine under requests that arrive while others are served."""
+
+from __future__ import annotations
+
+from rackrate.evidence import Range, Unknown
+from rackrate.facts.engine import Engine
+from rackrate.memory.estimate_types import CacheRoom
+from rackrate.speed.decode import (
+    cache_read_bytes,
+    decode_step_s,
+    decode_terms,
+    sequences_in_pass,
+)
+from rackrate.speed.estimate_types import Bound, ServingSpeed
+from rackrate.speed.prefill import matrix_flop, prefill_s, prefill_terms, stages_at_once
+from rackrate.speed.replica import Replica, weight_bytes_touched
+from rackrate.workload.workload import Serving
+
+FRONT_END_S = Range(0.005, 0.010, 0.030)
+"""HTTP, tokenising and scheduling before the first token.
+
+Half the difference between a request's time to first token and its prefill in
+SpareCores/sc-inspector-data (vLLM 0.22, prompts of 256 tokens, one request).
+"""
+
+
+def cycle_s(replica: Replica, batch: float, serving: Serving) -> float:
+    """Seconds in which each of ``batch`` requests in flight is served once: ``prefill(B il) + ol x step(B)``.
+
+    A closed loop: a request that ends is followed by another. The context of a
+    step is the prompt and half the output. Prefill and decode share the card
+    (chunked or alternating), so that their times add.
+    """
+    context = serving.prompt_tokens + serving.output_tokens / 2
+    step = decode_step_s(replica, batch, context)
+    return prefill_s(replica, batch, serving.prompt_tokens) + serving.output_tokens * step
+
+
+def sequences_held(room: CacheRoom | None, serving: Serving, engine: Engine) -> int | Unknown:
+    """Requests that the KV cache of one replica holds at the same time.
+
+    Engines that page a pool taken at start hold as many as fill it with their
+    own tokens; others reserve the planned context for each.
+    """
+    if room is None:
+        return Unknown("the memory estimate has no KV cache")
+    held = room.full_sequences
+    request = serving.prompt_tokens + serving.output_tokens
+    if engine.serving is not None and engine.serving.memory_share is not None and request < room.context_tokens:
+        held = max(held, int(room.tokens.likely // max(1, request)))
+    return held if held >= 1 else Unknown("no sequence of the planned context fits in the KV cache")
+
+
+def spread_over(replica: Replica, in_flight: int) -> tuple[int, float]:
+    """Replicas at work and the requests in flight on each."""
+    replicas = max(1, min(replica.layout.data, in_flight))
+    return replicas, in_flight / replicas
+
+
+def requests_per_s(replica: Replica, in_flight: int, serving: Serving) -> float:
+    """Requests that all replicas finish in a second with ``in_flight`` spread evenly over them."""
+    _, batch = spread_over(replica, in_flight)
+    return in_flight / cycle_s(replica, batch, serving)
+
+
+def in_flight_for_load(replica: Replica, load: float, most: int, serving: Serving) -> int:
+    """The fewest requests in flight that serve ``load`` requests a second, at most ``most``.
+
+    Little's law (Little 1961, doi 10.1287/opre.9.3.383): N requests in flight,
+    each ``cycle(N)`` seconds in the system, are ``N / cycle(N)`` requests a second,
+    which grows with N here; found by bisection.
+    """
+    low, high = 1, most
+    while low < high:
+        middle = (low + high) // 2
+        if requests_per_s(replica, middle, serving) >= load:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+def first_token_s(replica: Replica, batch: float, serving: Serving) -> Range:
+    """Time to first token of the median request that is admitted at once.
+
+    Front end, own prefill, the step that is under way, and the wait for other
+    prompts as in a queue of one server: own x rho / (1 - rho), rho being the
+    share of time spent on them. The high end is a burst: half the batch is
+    read before. Not valid for tails (p99) beyond a share of about 0.85.
+    """
+    own = prefill_s(replica, 1, serving.prompt_tokens)
+    if batch <= 1:
+        return FRONT_END_S.shifted(own)
+    cycle = cycle_s(replica, batch, serving)
+    together = prefill_s(replica, batch, serving.prompt_tokens)
+    busy = min(0.95, together * (batch - 1) / batch / cycle)
+    step = decode_step_s(replica, batch, serving.prompt_tokens + serving.output_tokens / 2)
+    likely = own + step + own * busy / (1 - busy)
+    burst = prefill_s(replica, batch / 2, serving.prompt_tokens)
+    return Range(FRONT_END_S.low + own, FRONT_END_S.likely + likely, FRONT_END_S.high + max(likely, burst))
+
+
+def ceiling_requests_per_s(replica: Replica, batch: float, serving: Serving) -> float:
+    """Requests a second that no software can exceed: bytes at full bandwidth, or FLOPs at full peak.
+
+    ``B / max(ol x bytes of a step / BW, (2 N ol B + prefill FLOPs) / FL)``, with the
+    published peaks of the cards that can work at once.
+    """
+    output, cards = serving.output_tokens, replica.layout.tensor
+    stages = stages_at_once(replica, batch, serving.prompt_tokens)
+    flop = 2 * replica.multiplied_params * sequences_in_pass(replica, batch) * output
+    if serving.prompt_tokens:
+        flop += matrix_flop(replica, batch, serving.prompt_tokens) / stages
+    return batch / max(output * shortest_step_s(replica, batch, serving), flop / (replica.rates.flop_per_s * cards))
+
+
+def shortest_step_s(replica: Replica, batch: float, serving: Serving) -> float:
+    """Seconds to read the weights and the cache once at the published bandwidth: no step is shorter."""
+    passing = sequences_in_pass(replica, batch)
+    read = weight_bytes_touched(replica, passing) / replica.layout.tensor
+    read += cache_read_bytes(replica, passing, serving.prompt_tokens + serving.output_tokens / 2)
+    return read / replica.rates.bandwidth_bytes_per_s
+
+
+def busiest(replica: Replica, batch: float, serving: Serving) -> Bound:
+    """The resource that takes most of a cycle (launches count where they are not hidden behind the card)."""
+    context = serving.prompt_tokens + serving.output_tokens / 2
+    decode, prefill = decode_terms(replica, batch, context), prefill_terms(replica, batch, serving.prompt_tokens)
+    stages = stages_at_once(replica, batch, serving.prompt_tokens)
+    total = {bound: serving.output_tokens * decode[bound] + prefill[bound] / stages for bound in decode}
+    card = total[Bound.BANDWIDTH] + total[Bound.COMPUTE] + total[Bound.CACHE_BANDWIDTH]
+    if replica.eager and total[Bound.HOST] < card:
+        del total[Bound.HOST]
+    return max(total, key=total.__getitem__)
+
+
+def most_in_flight(replica: Replica, serving: Serving, engine: Engine, held: int) -> int:
+    """Requests in flight at capacity: what the caches hold, up to the engine's default batch or what was asked."""
+    replicas = replica.layout.data
+    batched = engine.serving.default_sequences if engine.serving else 1
+    return max(1, min(held * replicas, max(batched * replicas, serving.concurrency)))
+
+
+def served(replica: Replica, asked: int, held: int, serving: Serving) -> ServingSpeed:
+    """The likely speed of all replicas under ``asked`` requests in flight (rates without an interval yet).
+
+    Each replica's cache holds ``held``; requests beyond that wait, the median one
+    for half the time in which the excess is worked off.
+    """
+    in_flight = min(asked, held * replica.layout.data)
+    _, batch = spread_over(replica, in_flight)
+    rate = requests_per_s(replica, in_flight, serving)
+    generating = cycle_s(replica, batch, serving) - prefill_s(replica, 1, serving.prompt_tokens)
+    first = first_token_s(replica, batch, serving).shifted((asked - in_flight) / 2 / rate)
+    return ServingSpeed(
+        first_token_s=first,
+        per_user_tokens_per_s=Range.exact(serving.output_tokens / generating),
+        output_tokens_per_s=Range.exact(rate * serving.output_tokens),
+        requests_per_s=Range.exact(rate),
+        concurrency=in_flight,
+    )

@@ -1,0 +1,210 @@
+"""Deciding: every size that was not given gets the value a practitioner would take, and is listed."""
+
+from __future__ import annotations
+
+import math
+
+from rackrate.facts.accelerator import Precision
+from rackrate.facts.engine import Engine
+from rackrate.facts.formats import WeightFormat
+from rackrate.facts.model import Model
+from rackrate.units import GB
+from rackrate.workload.draft import Draft
+from rackrate.workload.resolve import Chosen
+from rackrate.workload.workload import Checkpointing, Serving, Task, Training, Use
+
+_TOKENS_PER_PRETRAIN_STEP = 2**21  # GPT-3 6.7B and 13B: arXiv 2005.14165, table 2.1
+_TOKENS_PER_PARAMETER = 20  # arXiv 2203.15556
+_FINE_TUNE_TOKENS = 10e6
+_PROMPT_TOKENS, _OUTPUT_TOKENS = 1024, 128  # vllm-project/vllm vllm/benchmarks/datasets.py, RandomDataset
+_FIRST_TOKEN_S, _S_PER_OUTPUT_TOKEN = 0.45, 0.04  # mlcommons/inference_policies, Llama 2 70B interactive
+_CACHE_BITS = {"fp32": 32, "bf16": 16, "fp16": 16, "fp8": 8, "int8": 8}
+_CHECKPOINT_BYTES_PER_PARAM = 14  # 16-bit weights, FP32 master weights and two FP32 moments
+
+
+def decide_training(draft: Draft, task: Task, chosen: Chosen) -> Training:
+    """The sizes of a training run, with the defaults of the key table."""
+    pretrain = task is Task.PRETRAIN
+    sequence = _sequence_tokens(draft, task, chosen.model)
+    micro = draft.constant("training.micro_batch", int)
+    usual = max(1, _TOKENS_PER_PRETRAIN_STEP // sequence) if pretrain else 16
+    why = "pretrain_global_batch" if pretrain else "usual_global_batch"
+    rank, targets = _adapters(draft) if task.trains_adapters else (0, ())
+    kept = chosen.engine.training is not None and not chosen.engine.training.master_weights
+    return Training(
+        sequence_tokens=sequence,
+        micro_batch=micro,
+        global_batch=draft.choose("training.global_batch", math.ceil(usual / micro) * micro, why),
+        tokens=_run_tokens(draft, task, chosen.model, sequence),
+        optimizer=draft.constant("training.optimizer", str),
+        checkpointing=_checkpointing(draft, pretrain=pretrain),
+        pure_16bit=draft.choose(
+            "training.pure_16bit", kept, "engine_keeps_16bit" if kept else "standard_mixed_precision"
+        ),
+        packed=draft.choose("training.packed", pretrain, "pretrain_packs" if pretrain else "one_row_a_sequence"),
+        lora_rank=rank,
+        lora_targets=targets,
+    )
+
+
+def _sequence_tokens(draft: Draft, task: Task, model: Model) -> int:
+    usual, why = (4096, "pretrain_sequence") if task is Task.PRETRAIN else (2048, "usual_sequence")
+    usual = min(usual, model.max_context or usual)
+    mean_row = math.ceil(draft.number("training.mean_tokens") or 1)
+    if mean_row > usual:
+        usual, why = mean_row, "mean_row"
+    return draft.choose("training.sequence_tokens", usual, why)
+
+
+def _run_tokens(draft: Draft, task: Task, model: Model, sequence_tokens: int) -> float:
+    """Tokens of the whole run: as given, rows x epochs x mean tokens, or a stated guess."""
+    rows = draft.number("training.rows")
+    if rows is not None:
+        mean = draft.choose("training.mean_tokens", float(min(512, sequence_tokens)), "usual_row")
+        return rows * draft.constant("training.epochs", float) * mean
+    if task is Task.PRETRAIN:
+        return draft.choose("training.tokens", float(_TOKENS_PER_PARAMETER * model.params_total), "chinchilla")
+    return draft.choose("training.tokens", _FINE_TUNE_TOKENS, "size_not_given")
+
+
+def _checkpointing(draft: Draft, *, pretrain: bool) -> Checkpointing:
+    default, why = ("selective", "pretrain_speed") if pretrain else ("full", "least_memory")
+    return Checkpointing(draft.choose("training.checkpointing", default, why))
+
+
+def _adapters(draft: Draft) -> tuple[int, tuple[str, ...]]:
+    rank = draft.constant("training.lora_rank", int)
+    targets = draft.texts("training.lora_targets") or (draft.constant("training.lora_targets", str),)
+    return rank, ("all",) if "all" in targets else targets
+
+
+# ---------------------------------------------------------------- inference
+
+
+def decide_serving(draft: Draft, chosen: Chosen, *, online: bool) -> Serving:
+    """The sizes of an inference job, with the defaults of the key table."""
+    prompt, output, context = _request_tokens(draft, chosen.model)
+    first_ms, token_ms = draft.number("serving.first_token_ms"), draft.number("serving.output_token_ms")
+    first_s, token_s = (None if ms is None else ms / 1000 for ms in (first_ms, token_ms))
+    rate = draft.number("serving.requests_per_s")
+    if rate is None:
+        concurrency = _usual_concurrency(draft, chosen.engine, online=online)
+    else:
+        flying = requests_in_flight(rate, first_s or _FIRST_TOKEN_S, token_s or _S_PER_OUTPUT_TOKEN, output)
+        concurrency = draft.choose("serving.concurrency", flying, "little_law")
+    return Serving(
+        online=online,
+        prompt_tokens=prompt,
+        output_tokens=output,
+        context_tokens=context,
+        concurrency=concurrency,
+        requests_per_s=rate,
+        requests=draft.number("serving.requests"),
+        max_first_token_s=first_s,
+        max_s_per_output_token=token_s,
+        cache_bits=_cache_bits(draft, chosen.precision),
+    )
+
+
+def requests_in_flight(
+    requests_per_s: float, first_token_s: float, s_per_output_token: float, output_tokens: int
+) -> int:
+    """Requests in flight under a steady load, at least one.
+
+    N = rate x (time to first token + output tokens x time per output token)
+
+    Source: Little 1961, "A proof for the queuing formula L = lambda W",
+    doi 10.1287/opre.9.3.383. Valid for the mean of a stable queue; bursts go higher.
+    """
+    return max(1, math.ceil(requests_per_s * (first_token_s + output_tokens * s_per_output_token)))
+
+
+def _request_tokens(draft: Draft, model: Model) -> tuple[int, int, int]:
+    """Prompt, output and planned context of one request; what is not given is fitted into the context."""
+    context, prompt = draft.number("serving.context_tokens"), draft.number("serving.prompt_tokens")
+    room = int(context or model.max_context or _PROMPT_TOKENS + _OUTPUT_TOKENS)
+    left = room - int(prompt) if prompt is not None else max(1, room // 4)
+    output = draft.choose("serving.output_tokens", max(1, min(_OUTPUT_TOKENS, left)), "usual_request")
+    filled = max(1, room - output)
+    if context is None:
+        filled, why = min(_PROMPT_TOKENS, filled), "usual_request"
+    else:
+        why = "fills_context"
+    length = draft.choose("serving.prompt_tokens", filled, why)
+    return length, output, draft.choose("serving.context_tokens", length + output, "prompt_and_output")
+
+
+def _usual_concurrency(draft: Draft, engine: Engine, *, online: bool) -> int:
+    if online:
+        return draft.choose("serving.concurrency", 1, "one_user")
+    most = engine.serving.default_sequences if engine.serving is not None else 1
+    return draft.choose("serving.concurrency", max(1, min(32, most)), "offline_batch")
+
+
+def _cache_bits(draft: Draft, precision: Precision) -> int:
+    plain = "fp32" if precision is Precision.FP32 else "fp16" if precision is Precision.FP16 else "bf16"
+    return _CACHE_BITS[draft.choose("serving.cache_precision", plain, "same_as_precision")]
+
+
+# ---------------------------------------------------------------- use
+
+
+def decide_use(draft: Draft, task: Task, chosen: Chosen, *, online: bool) -> Use:
+    """When the machine runs and what is kept and moved, with the defaults of the key table."""
+    model, usual = chosen.model, Use()
+    download = download_bytes(model, chosen.weights, task)
+    results, why = _result_bytes(model, task)
+    return Use(
+        hours_per_day=draft.constant("use.hours_per_day", float) if online else usual.hours_per_day,
+        horizon_days=draft.constant("use.horizon_days", float) if online else usual.horizon_days,
+        starts=usual.starts if online else draft.constant("use.starts", int),
+        disk_bytes=_bytes(draft, "use.disk", default_disk_bytes(model, chosen.weights, task), "from_weights"),
+        data_in_bytes=_bytes(draft, "use.data_in", download, "weights_downloaded"),
+        data_out_bytes=_bytes(draft, "use.data_out", results, why),
+        keep_disk_days=draft.constant("use.keep_disk_days", float),
+    )
+
+
+def _bytes(draft: Draft, path: str, default: float, why: str) -> float:
+    """Bytes as given, or the default in whole GB, as disks and traffic are sold."""
+    given = draft.number(path)
+    if given is not None:
+        return given
+    gigabytes = math.ceil(default / GB)
+    draft.assume(path, f"{gigabytes} GB", why)
+    return float(gigabytes * GB)
+
+
+def download_bytes(model: Model, weights: WeightFormat, task: Task) -> float:
+    """Bytes of the checkpoint as it is downloaded.
+
+    16-bit parts (embedding, head) x 2 + the rest x bytes per weight. QLoRA
+    downloads 16 bits and quantises while loading. Norms and scales that a
+    format counts apart are left out: below 1 %.
+    """
+    if task is Task.QLORA:
+        return 2.0 * model.params_total
+    table = (model.vocab_size or 0) * (model.hidden_size or 0)
+    kept = table * weights.embeddings_16bit + table * (weights.head_16bit and not model.tie_embeddings)
+    wide = max(2.0, weights.bytes_per_weight)
+    return wide * kept + weights.bytes_per_weight * (model.params_total - kept)
+
+
+def default_disk_bytes(model: Model, weights: WeightFormat, task: Task) -> float:
+    """Disk to plan for when none is asked for.
+
+    50 GB (system image, CUDA and Python packages, data) + 2 x download (as
+    published, and once more converted or cached) + for runs that train every
+    parameter one checkpoint of 14 bytes a parameter: 2 (weights) + 4 (master
+    weights) + 8 (two FP32 moments), as Megatron-LM and ZeRO keep them (Rajbhandari
+    et al. 2020, arXiv 1910.02054, section 3.1). A rule of thumb: runs that keep
+    several checkpoints need more.
+    """
+    checkpoint = _CHECKPOINT_BYTES_PER_PARAM * model.params_total if task.trains and not task.trains_adapters else 0
+    return 50 * GB + 2 * download_bytes(model, weights, task) + checkpoint
+
+
+def _result_bytes(model: Model, task: Task) -> tuple[float, str]:
+    if task.trains_adapters:
+        return 1.0 * GB, "results_uploaded"
+    return (2.0 * model.params_total, "results_uploaded") if task.trains else (0.0, "text_is_small")

@@ -1,0 +1,75 @@
+"""Reasons for defaults: what the code in an assumption means, and its public source."""
+
+from __future__ import annotations
+
+from rackrate.workload.workload import Assumption
+
+REASONS = {
+    "asked_sizes": "the keys that were given belong to this task",
+    "no_training_sizes": "no key of training was given",
+    "usual_engine": "the engine most used for the task among those that load the format",
+    "native_dtype": "the type of the checkpoint, FP16 for FP32 checkpoints, as vLLM's dtype 'auto' takes it "
+    "(vllm-project/vllm vllm/config/model.py)",
+    "quantised_checkpoint": "checkpoints with quantised weights keep the rest, and compute it, in BF16",
+    "native_format": "the format that the checkpoint is published in",
+    "native_dtype_unknown": "the checkpoint's type is not known; BF16 is what current models are published in",
+    "native_format_nearest": "the checkpoint mixes formats; this one is the largest of them",
+    "wide_range": "BF16 needs no loss scaling (Kalamkar et al. 2019, arXiv 1905.12322)",
+    "same_as_format": "the format that the weights are stored in",
+    "same_as_precision": "the type that is computed in",
+    "qlora_format": "NF4 with double quantisation, as in QLoRA (Dettmers et al. 2023, arXiv 2305.14314)",
+    "smallest_micro_batch": "one sequence at a time needs the least memory; more is faster where it fits",
+    "usual_global_batch": "16 sequences, as QLoRA's 7B and 13B runs (arXiv 2305.14314, appendix B)",
+    "pretrain_global_batch": "2 Mi tokens a step, as GPT-3 6.7B and 13B (Brown et al. 2020, arXiv 2005.14165)",
+    "usual_sequence": "long enough for instruction data, within the model's maximum",
+    "pretrain_sequence": "Llama 2's pretraining length (arXiv 2307.09288), within the model's maximum",
+    "mean_row": "the mean row must fit: sequences shorter than it would cut most rows",
+    "size_not_given": "the size of the data was not given: hours and cost grow in proportion to it",
+    "chinchilla": "20 tokens for each parameter (Hoffmann et al. 2022, arXiv 2203.15556)",
+    "usual_epochs": "the default of transformers (TrainingArguments.num_train_epochs)",
+    "usual_row": "a typical instruction with its answer; measure your own",
+    "usual_optimizer": "AdamW is the default of the training engines",
+    "least_memory": "the activations of long sequences seldom fit otherwise "
+    "(PEFT's prepare_model_for_kbit_training turns it on likewise)",
+    "pretrain_speed": "recomputing attention alone costs little time (Korthikanti et al. 2022, arXiv 2205.05198)",
+    "standard_mixed_precision": "FP32 master weights and moments (Micikevicius et al. 2018, arXiv 1710.03740)",
+    "engine_keeps_16bit": "the engine keeps weights, gradients and moments in 16 bits",
+    "one_row_a_sequence": "engines pad or bucket rows unless told to pack them",
+    "pretrain_packs": "pretraining data is one stream cut into full sequences",
+    "usual_lora_rank": "16 is a common choice; quality depends little on it (arXiv 2305.14314, section 4)",
+    "all_linear_layers": "adapters on all linear layers match full fine-tuning best (arXiv 2305.14314, section 4)",
+    "requests_given": "a number of requests is a batch job",
+    "a_service": "no number of requests was given",
+    "usual_request": "vLLM's benchmark request, 1024 tokens in and 128 out "
+    "(vllm-project/vllm vllm/benchmarks/datasets.py, RandomDataset)",
+    "fills_context": "requests as long as the context asked for",
+    "prompt_and_output": "the longest request is the typical one",
+    "one_user": "one request at a time; more share each reading of the weights",
+    "offline_batch": "enough requests to share each reading of the weights, within the engine's own limit",
+    "little_law": "rate x time of one request (Little's law), at the latency targets or else those of "
+    "MLPerf Inference's interactive Llama 2 70B: 450 ms and 40 ms a token "
+    "(mlcommons/inference_policies inference_rules.adoc)",
+    "always_on": "a service that never sleeps",
+    "one_month": "the period in which most services are compared",
+    "one_session": "the job is done without a break",
+    "from_weights": "from the size of the weights and the task",
+    "weights_downloaded": "the weights are downloaded once",
+    "results_uploaded": "what was trained is copied away once",
+    "text_is_small": "generated text is a few bytes a token",
+    "disk_released": "the disk is given back when the work is done",
+    "work_not_interrupted": "not said to survive an interruption: offers that can be taken away are left out",
+    "budget_currency": "the currency of the budget",
+    "usual_currency": "most offers are priced in it",
+}
+
+
+def reason_code(assumption: Assumption) -> str:
+    """The code of an assumption's reason, without the parameter in parentheses."""
+    return assumption.why.partition("(")[0]
+
+
+def explain(assumption: Assumption) -> str:
+    """Why a default was taken, in English, with its source; a parameter follows in brackets."""
+    code, _, parameter = assumption.why.partition("(")
+    text = REASONS[code]
+    return f"{text} [{parameter.removesuffix(')')}]" if parameter else text

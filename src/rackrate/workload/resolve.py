@@ -1,0 +1,293 @@
+"""Resolving: the names in a request looked up in the facts, and the ones not given chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from rackrate.facts.accelerator import Precision
+from rackrate.facts.book import FactBook
+from rackrate.facts.engine import Engine
+from rackrate.facts.formats import WeightFormat
+from rackrate.facts.model import Model
+from rackrate.facts.names import resolve_card, resolve_engine, resolve_model
+from rackrate.problems import Code, Finding, nearest
+from rackrate.workload.draft import Draft
+from rackrate.workload.workload import Task
+
+_NATIVE_PRECISION = {"bfloat16": Precision.BF16, "float16": Precision.FP16, "float32": Precision.FP16}
+# Checkpoints whose type names a container or a mixture: the format of nearly all of their parameters.
+# compressed-tensors: the 4-bit groups of Kimi K2.5 and K3 (moonshotai config.json, pack-quantized).
+_NEAREST_FORMAT = {"compressed-tensors": "gptq-int4", "fp8+fp4 experts": "mxfp4"}
+_USUAL_ENGINES = {
+    Task.INFERENCE: ("vllm", "sglang", "llama.cpp", "tensorrt-llm", "transformers"),
+    Task.LORA: ("peft-trl", "axolotl", "torchtune"),
+    Task.QLORA: ("peft-trl", "axolotl", "torchtune"),
+    Task.FULL_FINETUNE: ("fsdp", "deepspeed", "axolotl", "torchtune"),
+    Task.PRETRAIN: ("fsdp", "deepspeed"),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chosen:
+    """The facts that a workload stands on."""
+
+    model: Model
+    engine: Engine
+    weights: WeightFormat
+    precision: Precision
+
+
+def resolve(draft: Draft, task: Task, vendors: tuple[str, ...], book: FactBook) -> Chosen | None:
+    """All names looked up and the rest chosen; None when that fails, which the draft's findings then say."""
+    model, engine, weights = named_model(draft, book), named_engine(draft, book), named_format(draft, book)
+    if model is not None:
+        _check_model(draft, task, model)
+    if engine is not None:
+        _check_engine(draft, task, engine, book)
+        _check_vendors(draft, engine, vendors)
+    if weights is not None:
+        _check_format(draft, task, weights)
+    if draft.refused or model is None:
+        return None
+    precision = _precision(draft, task, model, weights)
+    if weights is None:
+        weights = _default_format(draft, _format_wishes(task, model, precision), engine, book)
+    if engine is None:
+        engine = _default_engine(draft, task, weights, vendors, book)
+    elif weights.id not in engine.weight_formats:
+        _refuse_pair(draft, engine, weights, book)
+    return None if engine is None else Chosen(model=model, engine=engine, weights=weights, precision=precision)
+
+
+# ---------------------------------------------------------------- names that were given
+
+
+def named_model(draft: Draft, book: FactBook) -> Model | None:
+    """The model asked for; None, with a finding, when it is not known or not given."""
+    text = draft.text("model")
+    if text is None:
+        if not any(f.subject == draft.subject("model") for f in draft.findings):
+            draft.problem("model", Code.MISSING_VALUE, "no model", f"one of {len(book.model_ids)} ids", _MODEL_NEXT)
+        return None
+    found = resolve_model(text, book.model_ids)
+    if isinstance(found, Finding):
+        draft.findings.append(replace(found, subject=draft.subject("model")))
+        return None
+    return book.model(found)
+
+
+_MODEL_NEXT = 'give model = "meta-llama/Llama-2-7b-hf", or --model'
+
+
+def named_engine(draft: Draft, book: FactBook) -> Engine | None:
+    """The engine asked for; None when none was, or, with a finding, when it is not known."""
+    text = draft.text("engine")
+    if text is None:
+        return None
+    found = resolve_engine(text, book.engine_ids)
+    if isinstance(found, Finding):
+        draft.findings.append(replace(found, subject=draft.subject("engine")))
+        return None
+    return book.engine(found)
+
+
+def named_format(draft: Draft, book: FactBook) -> WeightFormat | None:
+    """The weight format asked for; None when none was, or, with a finding, when it is not known."""
+    text = draft.text("quantization")
+    if text is None:
+        return None
+    known = {_plain(format_id): format_id for format_id in book.formats}
+    if _plain(text) in known:
+        return book.formats[known[_plain(text)]]
+    draft.findings.append(_unknown_name(draft.subject("quantization"), text, "a weight format", book.formats))
+    return None
+
+
+def named_cards(draft: Draft, book: FactBook) -> tuple[str, ...]:
+    """The ids of the cards allowed; a name that means several cards allows them all."""
+    found: dict[str, None] = {}
+    for text in draft.texts("limits.gpus"):
+        ids = resolve_card(text, book.accelerators)
+        found |= dict.fromkeys(ids)
+        if not ids:
+            subject = draft.subject("limits.gpus")
+            draft.findings.append(_unknown_name(subject, text, "a card, by its id", book.accelerators))
+    return tuple(found)
+
+
+def named_vendors(draft: Draft, book: FactBook) -> tuple[str, ...]:
+    """The vendors allowed, as the facts spell them."""
+    known = {card.vendor.casefold(): card.vendor for card in book.accelerators.values()}
+    found = []
+    for text in draft.texts("limits.vendors"):
+        if text.casefold() in known:
+            found.append(known[text.casefold()])
+        else:
+            subject = draft.subject("limits.vendors")
+            draft.findings.append(_unknown_name(subject, text, "a vendor of cards", known.values()))
+    return tuple(found)
+
+
+def check_currency(draft: Draft, path: str, currency: str, book: FactBook) -> None:
+    """Refuse a currency that has no exchange rate."""
+    if not book.rates.knows(currency):
+        known = sorted({book.rates.base, *book.rates.per_base})
+        found = _unknown_name(draft.subject(path), currency, "a currency with an exchange rate", known)
+        draft.findings.append(replace(found, action=f"use one of {', '.join(known)}"))
+
+
+def _unknown_name(subject: str, text: str, expected: str, known: Iterable[str]) -> Finding:
+    ids = list(known)
+    close = nearest(text, ids)
+    examples = ", ".join(ids[:6])
+    action = f"did you mean {' or '.join(close)}?" if close else f"there are {len(ids)}, such as {examples}"
+    return Finding(code=Code.UNKNOWN_NAME, subject=subject, observed=text, expected=expected, action=action)
+
+
+def _plain(text: str) -> str:
+    return text.casefold().replace("_", "-")
+
+
+# ---------------------------------------------------------------- do they go together
+
+
+_FEWEST_PLAIN_BITS = 16
+
+
+def is_quantised(weights: WeightFormat) -> bool:
+    """Whether the format keeps fewer than 16 bits of a weight."""
+    return weights.bits_per_weight < _FEWEST_PLAIN_BITS
+
+
+def _check_model(draft: Draft, task: Task, model: Model) -> None:
+    """Memory and speed follow from a decoder's numbers; other models wait for formulas of their own."""
+    sized = None not in (model.hidden_size, model.layers, model.attention_heads, model.vocab_size)
+    cached = model.generates_text and None not in (model.kv_heads, model.head_dim, model.layers_full)
+    if not sized or not (task.trains or cached):
+        draft.problem(
+            "model",
+            Code.NOT_YET,
+            f"{model.id} ({model.modality}, attention {model.attention}) for {task}",
+            "a text decoder whose architecture is known",
+            "choose such a model; `rackrate gpu` compares cards for other work",
+        )
+
+
+def _check_engine(draft: Draft, task: Task, engine: Engine, book: FactBook) -> None:
+    if task not in engine.tasks:
+        able = [e.id for e in map(book.engine, book.engine_ids) if task in e.tasks]
+        draft.problem(
+            "engine",
+            Code.CONFLICT,
+            f"{engine.id} for {task}",
+            f"an engine for {task}: {', '.join(able)}",
+            f"choose one of them, or a task of {engine.id}: {', '.join(sorted(engine.tasks))}",
+        )
+
+
+def _check_vendors(draft: Draft, engine: Engine, vendors: tuple[str, ...]) -> None:
+    if vendors and not set(vendors) & engine.vendors:
+        draft.problem(
+            "limits.vendors",
+            Code.CONFLICT,
+            f"{engine.id} on {', '.join(vendors)}",
+            f"a vendor that {engine.id} runs on: {', '.join(sorted(engine.vendors))}",
+            "change limits.vendors or the engine",
+        )
+
+
+def _check_format(draft: Draft, task: Task, weights: WeightFormat) -> None:
+    wrong = {
+        Task.QLORA: not is_quantised(weights),
+        Task.LORA: is_quantised(weights),
+        Task.FULL_FINETUNE: is_quantised(weights),
+        Task.PRETRAIN: is_quantised(weights),
+    }
+    if wrong.get(task, False):
+        bits = "fewer than 16 bits" if task is Task.QLORA else "16 or 32 bits"
+        draft.problem(
+            "quantization",
+            Code.CONFLICT,
+            f"{weights.id} ({weights.bits_per_weight:g} bits a weight) for {task}",
+            f"a format of {bits}",
+            "choose nf4-dq, or task lora" if task is Task.QLORA else "leave quantization out, or choose task qlora",
+        )
+
+
+def _refuse_pair(draft: Draft, engine: Engine, weights: WeightFormat, book: FactBook) -> None:
+    able = [e.id for e in map(book.engine, book.engine_ids) if weights.id in e.weight_formats]
+    draft.problem(
+        "quantization" if "quantization" in draft else "engine",
+        Code.CONFLICT,
+        f"{engine.id} does not load {weights.id}",
+        f"a format that {engine.id} loads: {', '.join(sorted(engine.weight_formats))}",
+        f"choose one of them, or an engine for {weights.id}: {', '.join(able) or 'none is known'}",
+    )
+
+
+# ---------------------------------------------------------------- names that were not given
+
+
+def _precision(draft: Draft, task: Task, model: Model, weights: WeightFormat | None) -> Precision:
+    """Training in BF16; inference in the type of the weights, the checkpoint's, or BF16."""
+    if task.trains:
+        default, why = Precision.BF16, "wide_range"
+    elif weights is not None and weights.id in {"bf16", "fp16", "fp32"}:
+        default, why = Precision(weights.id), "same_as_format"
+    elif model.native_dtype in _NATIVE_PRECISION:
+        default, why = _NATIVE_PRECISION[model.native_dtype], f"native_dtype({model.native_dtype})"
+    elif model.native_dtype:
+        default, why = Precision.BF16, f"quantised_checkpoint({model.native_dtype})"
+    else:
+        default, why = Precision.BF16, "native_dtype_unknown"
+    return Precision(draft.choose("precision", default.value, why))
+
+
+def _format_wishes(task: Task, model: Model, precision: Precision) -> Sequence[tuple[str, str]]:
+    """Formats to take when none was given, best first, each with its reason."""
+    plain = (precision.value if precision is not Precision.FP8 else "bf16", "same_as_precision")
+    if task is Task.QLORA:
+        return (("nf4-dq", "qlora_format"), ("nf4", "qlora_format"))
+    if task.trains:
+        return (plain,)
+    if precision is Precision.FP8:
+        return (("fp8", "same_as_precision"), plain)
+    native = model.native_dtype
+    if native in _NEAREST_FORMAT:
+        return ((_NEAREST_FORMAT[native], f"native_format_nearest({native})"), plain)
+    return ((native, f"native_format({native})"), plain)
+
+
+def _default_format(
+    draft: Draft, wishes: Sequence[tuple[str, str]], engine: Engine | None, book: FactBook
+) -> WeightFormat:
+    """The first wish that is a known format and that the engine, if one was given, loads; else the last wish."""
+    known = [(format_id, why) for format_id, why in wishes if format_id in book.formats]
+    loaded = [wish for wish in known if engine is None or wish[0] in engine.weight_formats]
+    format_id, why = (loaded or known[-1:] or [wishes[-1]])[0]
+    draft.assume("quantization", format_id, why)
+    return book.formats[format_id]
+
+
+def _default_engine(
+    draft: Draft, task: Task, weights: WeightFormat, vendors: tuple[str, ...], book: FactBook
+) -> Engine | None:
+    """The most used engine that does the task, loads the format and runs on an allowed vendor's cards."""
+    usual = [engine_id for engine_id in _USUAL_ENGINES[task] if engine_id in book.engine_ids]
+    for engine in map(book.engine, dict.fromkeys((*usual, *book.engine_ids))):
+        if (
+            task in engine.tasks
+            and weights.id in engine.weight_formats
+            and (not vendors or set(vendors) & engine.vendors)
+        ):
+            draft.assume("engine", engine.id, "usual_engine")
+            return engine
+    draft.problem(
+        "quantization" if "quantization" in draft else "engine",
+        Code.CONFLICT,
+        f"{task} with {weights.id}" + (f" on {', '.join(vendors)}" if vendors else ""),
+        "a format and a vendor that some engine supports for the task",
+        "choose another quantization or vendor, or name the engine",
+    )
+    return None

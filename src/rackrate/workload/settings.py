@@ -1,0 +1,94 @@
+"""Settings: a decided workload written back as values of keys, every default made explicit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from rackrate.workload.workload import Budget, Limits, Serving, Training, Use, Workload
+
+Setting = str | int | float | bool | list[str] | list[int]
+
+
+def settings(workload: Workload) -> Mapping[str, Setting]:
+    """The values, by key path, that describe ``workload`` in full; parsing them gives it back without assumptions."""
+    found: dict[str, Setting | None] = {
+        "model": workload.model.id,
+        "task": workload.task.value,
+        "engine": workload.engine_id,
+        "precision": workload.precision.value,
+        "quantization": workload.weights.id,
+        "currency": workload.display_currency,
+    }
+    if workload.training is not None:
+        found |= _training(workload.training, adapters=workload.task.trains_adapters)
+    if workload.serving is not None:
+        found |= _serving(workload.serving)
+    found |= _use(workload.use, online=workload.is_service) | _limits(workload.limits)
+    return {path: value for path, value in found.items() if value is not None and value != []}
+
+
+def _training(training: Training, *, adapters: bool) -> dict[str, Setting | None]:
+    return {
+        "training.sequence_tokens": training.sequence_tokens,
+        "training.micro_batch": training.micro_batch,
+        "training.global_batch": training.global_batch,
+        "training.tokens": training.tokens,
+        "training.optimizer": training.optimizer,
+        "training.checkpointing": training.checkpointing.value,
+        "training.pure_16bit": training.pure_16bit,
+        "training.packed": training.packed,
+        "training.lora_rank": training.lora_rank if adapters else None,
+        "training.lora_targets": list(training.lora_targets),
+    }
+
+
+def _serving(serving: Serving) -> dict[str, Setting | None]:
+    return {
+        "serving.mode": "online" if serving.online else "offline",
+        "serving.prompt_tokens": serving.prompt_tokens,
+        "serving.output_tokens": serving.output_tokens,
+        "serving.context_tokens": serving.context_tokens,
+        "serving.concurrency": serving.concurrency,
+        "serving.requests_per_s": serving.requests_per_s,
+        "serving.requests": serving.requests,
+        "serving.first_token_ms": _ms(serving.max_first_token_s),
+        "serving.output_token_ms": _ms(serving.max_s_per_output_token),
+        "serving.cache_precision": {32: "fp32", 16: "bf16", 8: "fp8"}[serving.cache_bits],
+    }
+
+
+def _ms(seconds: float | None) -> float | None:
+    return None if seconds is None else seconds * 1000
+
+
+def _use(use: Use, *, online: bool) -> dict[str, Setting | None]:
+    return {
+        "use.hours_per_day": use.hours_per_day if online else None,
+        "use.horizon_days": use.horizon_days if online else None,
+        "use.starts": None if online else use.starts,
+        "use.disk": f"{use.disk_bytes!r} B",
+        "use.data_in": f"{use.data_in_bytes!r} B",
+        "use.data_out": f"{use.data_out_bytes!r} B",
+        "use.keep_disk_days": use.keep_disk_days,
+    }
+
+
+def _limits(limits: Limits) -> dict[str, Setting | None]:
+    return {
+        "limits.deadline": limits.deadline_hours,
+        "limits.budget": _budget(limits.budget),
+        "limits.gpus": list(limits.gpus),
+        "limits.gpu_counts": list(limits.gpu_counts),
+        "limits.max_gpus": limits.max_gpus,
+        "limits.regions": list(limits.regions),
+        "limits.providers": list(limits.providers),
+        "limits.exclude_providers": list(limits.exclude_providers),
+        "limits.markets": list(limits.markets),
+        "limits.interruptible": limits.interruptible,
+        "limits.require": list(limits.require),
+        "limits.vendors": list(limits.vendors),
+    }
+
+
+def _budget(budget: Budget | None) -> str | None:
+    return None if budget is None else f"{budget.money.amount} {budget.money.currency}/{budget.period}"

@@ -1,0 +1,173 @@
+"""Workload: what someone asks for, fully decided (every default made and listed)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from enum import StrEnum
+
+from rackrate.facts.accelerator import Precision
+from rackrate.facts.formats import WeightFormat
+from rackrate.facts.model import Model
+from rackrate.money import Money
+
+
+class Task(StrEnum):
+    """What is to be done with the model."""
+
+    INFERENCE = "inference"
+    LORA = "lora"
+    QLORA = "qlora"
+    FULL_FINETUNE = "full_finetune"
+    PRETRAIN = "pretrain"
+    DIFFUSION = "diffusion"
+    RENDER = "render"
+
+    @property
+    def trains(self) -> bool:
+        """Whether gradients are computed."""
+        return self in {Task.LORA, Task.QLORA, Task.FULL_FINETUNE, Task.PRETRAIN}
+
+    @property
+    def trains_adapters(self) -> bool:
+        """Whether only low-rank adapters get gradients."""
+        return self in {Task.LORA, Task.QLORA}
+
+
+class Checkpointing(StrEnum):
+    """Which activations are recomputed in the backward pass."""
+
+    NONE = "none"
+    SELECTIVE = "selective"
+    FULL = "full"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Training:
+    """Sizes of a training run.
+
+    ``micro_batch`` sequences of ``sequence_tokens`` go through one replica at a
+    time; ``global_batch`` sequences make one optimizer step; ``tokens`` is the
+    whole run (epochs included). ``optimizer`` is an id such as ``adamw``,
+    ``adamw-8bit``, ``paged-adamw-8bit``, ``adafactor``, ``lion``, ``sgd``,
+    ``muon``. ``pure_16bit``: weights, gradients and moments all stay in the
+    16-bit precision (no FP32 master copy). ``lora_targets`` are of
+    q, k, v, o, gate, up, down (``all`` = every linear layer).
+    """
+
+    sequence_tokens: int
+    micro_batch: int
+    global_batch: int
+    tokens: float
+    optimizer: str
+    checkpointing: Checkpointing
+    pure_16bit: bool
+    packed: bool
+    lora_rank: int = 0
+    lora_targets: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Serving:
+    """Sizes of an inference job.
+
+    ``concurrency`` requests are in flight, each of ``prompt_tokens`` +
+    ``output_tokens``; the context planned for is their sum unless
+    ``context_tokens`` says more. ``requests`` (offline) is the number of
+    requests in the whole job; ``requests_per_s`` (online) the offered load.
+    Latency targets are for the median request, in seconds.
+    """
+
+    online: bool
+    prompt_tokens: int
+    output_tokens: int
+    context_tokens: int
+    concurrency: int
+    requests_per_s: float | None = None
+    requests: float | None = None
+    max_first_token_s: float | None = None
+    max_s_per_output_token: float | None = None
+    cache_bits: int = 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budget:
+    """The most that may be spent, for the whole job or per period (``total``, ``hour``, ``day``, ``month``)."""
+
+    money: Money
+    period: str = "total"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What a plan must keep to; empty tuples and None mean no limit."""
+
+    deadline_hours: float | None = None
+    budget: Budget | None = None
+    gpus: tuple[str, ...] = ()
+    gpu_counts: tuple[int, ...] = ()
+    max_gpus: int | None = None
+    regions: tuple[str, ...] = ()
+    providers: tuple[str, ...] = ()
+    exclude_providers: tuple[str, ...] = ()
+    markets: tuple[str, ...] = ()
+    interruptible: bool = False
+    require: tuple[str, ...] = ()
+    vendors: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Use:
+    """When and around what the machine runs.
+
+    A service runs ``hours_per_day`` on each of ``horizon_days``; a job runs
+    once, in ``starts`` sessions. Data sizes are in bytes for the whole job
+    (``data_in``/``data_out``) and disk is what is kept while the machine exists.
+    """
+
+    hours_per_day: float = 24.0
+    horizon_days: float = 30.0
+    starts: int = 1
+    disk_bytes: float = 0.0
+    data_in_bytes: float = 0.0
+    data_out_bytes: float = 0.0
+    keep_disk_days: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assumption:
+    """A default that was made: the key, the value taken, and why (a code with its parameters)."""
+
+    key: str
+    value: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workload:
+    """One job or service to plan for; ``training`` or ``serving`` is set according to ``task``.
+
+    ``display_currency`` is the currency in which costs are compared and shown.
+    """
+
+    model: Model
+    task: Task
+    precision: Precision
+    weights: WeightFormat
+    limits: Limits
+    use: Use
+    engine_id: str
+    training: Training | None = None
+    serving: Serving | None = None
+    display_currency: str = "USD"
+    assumptions: tuple[Assumption, ...] = ()
+
+    @property
+    def is_service(self) -> bool:
+        """Whether the machine is kept for a horizon (online inference) instead of until the work is done."""
+        return self.serving is not None and self.serving.online
+
+    @property
+    def horizon(self) -> timedelta:
+        """How long a service is kept."""
+        return timedelta(days=self.use.horizon_days)
