@@ -121,7 +121,7 @@ def test_a_bad_line_becomes_a_finding_and_sinks_nothing(book, tmp_path):
     header, first, second, *_ = path.read_text("utf-8").splitlines()
     broken = first.replace(",USD,hour,", ",USD,hour,x", 1)
     assert broken != first
-    path.write_text("\n".join([header, broken, second, "too,short"]), "utf-8")
+    path.write_text(f"{header}\n{broken}\n{second}\ntoo,short", "utf-8")
     loaded = catalog.load(book, data=tmp_path / "data")
     assert [(f.code, f.subject) for f in loaded.findings] == [
         (Code.BAD_VALUE, "offers-clouds.csv:2"),

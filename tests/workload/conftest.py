@@ -27,7 +27,7 @@ def card(
     return Accelerator(
         id=card_id,
         vendor=vendor,
-        product=card_id.upper(),
+        product=card_id.upper().replace("-", " ") + ("GB" if "-" in card_id else ""),
         architecture="",
         form_factor="SXM4" if "sxm" in card_id else "PCIe",
         memory_type="HBM2e",
@@ -91,6 +91,7 @@ MODELS = [
         params_total=7_615_616_512,
     ),
     model("openai/gpt-oss-20b", native_dtype="mxfp4", max_context=131072),
+    model("moonshotai/Kimi-K2.5", native_dtype="compressed-tensors", max_context=262144),
     model("EleutherAI/gpt-neo-2.7B", native_dtype="float32", max_context=2048),
     model("openai-community/gpt2", native_dtype="", max_context=1024),
     model(
@@ -131,6 +132,7 @@ FORMATS = [
         ("nf4", 4.5, None),
         ("nf4-dq", 4.127, None),
         ("awq-int4", 4.16, None),
+        ("gptq-int4", 4.16, None),
         ("mxfp4", 4.25, None),
         ("gguf-q4_k_m", 4.82, None),
     )
@@ -233,7 +235,11 @@ ENGINES = [
     engine("transformers", "inference full_finetune", "data layer_split", (*PLAIN, "nf4"), policy=serving("0", 1)),
     engine("trainer", "full_finetune", "data layer_split", PLAIN, policy=training(master_weights=True)),
     engine(
-        "vllm", "inference", "tensor pipeline data", (*PLAIN, "fp8", "awq-int4", "mxfp4"), policy=serving("model", 256)
+        "vllm",
+        "inference",
+        "tensor pipeline data",
+        (*PLAIN, "fp8", "awq-int4", "gptq-int4", "mxfp4"),
+        policy=serving("model", 256),
     ),
 ]
 
@@ -246,9 +252,16 @@ CARDS = [
 ]
 
 
+class Book(FactBook):
+    """A book that does not fill the screen when a test fails."""
+
+    def __repr__(self) -> str:
+        return "the hand-made book"
+
+
 def make_book() -> FactBook:
     models, engines = {m.id: m for m in MODELS}, {e.id: e for e in ENGINES}
-    return FactBook(
+    return Book(
         accelerators={c.id: c for c in CARDS},
         formats={f.id: f for f in FORMATS},
         billing={},

@@ -25,6 +25,7 @@ from rackrate.facts.engine import Engine
 from rackrate.memory.estimate import estimate
 from rackrate.memory.estimate_types import MemoryEstimate, Verdict
 from rackrate.memory.fit import smallest_changes
+from rackrate.plan.remarks import short_of_concurrency
 from rackrate.problems import Code, Finding, Refused
 from rackrate.workload.layout import Layout
 from rackrate.workload.layouts import layouts
@@ -57,6 +58,7 @@ def fit(asked: Asked = None, flags: Mapping[str, object] = NOTHING, *, at: date 
     card, gpus = _card(parsed.workload, here)
     engine = here.book.engine(parsed.workload.engine_id)
     layout, memory = _best(parsed.workload, card, gpus, engine)
+    short = short_of_concurrency(parsed.workload, memory, layout.data, card.id)
     changes = () if memory.verdict is Verdict.FITS else smallest_changes(parsed.workload, card, layout, engine)
     return FitDocument(
         **header("fit", here),
@@ -80,7 +82,7 @@ def fit(asked: Asked = None, flags: Mapping[str, object] = NOTHING, *, at: date 
         cache=cache_doc(memory.cache),
         changes=fit_change_docs(changes),
         assumptions=assumption_docs(parsed.workload.assumptions),
-        warnings=finding_docs(parsed.warnings),
+        warnings=finding_docs([*parsed.warnings, *([short] if short else [])]),
     )
 
 

@@ -14,6 +14,7 @@ from rackrate.workload.values import shown
 
 STDIN = "-"
 _BYTES_AT_MOST = 2**20
+_PATH_AT_MOST = 300
 _Found = str | Finding
 _HEADER = r"\s*\[\s*([A-Za-z0-9_-]+)\s*\]\s*(?:#.*)?"
 _ASSIGNMENT = r"\s*([A-Za-z0-9_.-]+)\s*="
@@ -36,7 +37,7 @@ def read_request(source: str | None, flags: Mapping[str, object]) -> Request | t
 
 def read_file(source: str) -> Request | tuple[Finding, ...]:
     """What a workload file says, or why it cannot be read."""
-    name = "standard input" if source == STDIN else shown(source)
+    name = "standard input" if source == STDIN else _printable(source)
     text = _text(source, name)
     return (text,) if isinstance(text, Finding) else parse_text(text, name, json=_is_json(source, text))
 
@@ -74,6 +75,11 @@ def _text(source: str, name: str) -> _Found:
     return text
 
 
+def _printable(path: str) -> str:
+    """A path as it may be printed; an endless one by its end."""
+    return "".join(c if c.isprintable() else "?" for c in path[-_PATH_AT_MOST:]) or "an empty path"
+
+
 def _unreadable(name: str, observed: str, action: str) -> Finding:
     expected = "a workload file in TOML or JSON"
     return Finding(code=Code.FILE_UNREADABLE, subject=name, observed=observed, expected=expected, action=action)
@@ -88,12 +94,10 @@ def _next_step(source: str) -> str:
     try:
         path = Path(source)
         beside = [entry.name for entry in path.parent.iterdir()] if not path.exists() else []
-        close = [str(path.parent / name) for name in nearest(path.name, beside)]
+        close = [_printable(str(path.parent / name)) for name in nearest(path.name, beside)]
     except (OSError, ValueError):
         close = []
-    return (
-        f"did you mean {shown(' or '.join(close))}?" if close else "check the path, or describe the workload by flags"
-    )
+    return f"did you mean {' or '.join(close)}?" if close else "check the path, or describe the workload by flags"
 
 
 def _is_json(source: str, text: str) -> bool:

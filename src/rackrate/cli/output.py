@@ -61,9 +61,10 @@ def rich_table(table: Table, *, title: str = "") -> RenderableType:
     from rich.box import SIMPLE_HEAD
     from rich.table import Table as RichTable
 
-    drawn = RichTable(box=SIMPLE_HEAD, title=title or None, title_justify="left", pad_edge=False, expand=False)
+    drawn = RichTable(box=SIMPLE_HEAD, title=title or None, title_justify="left", padding=(0, 1, 0, 0), show_edge=False)
     for index, name in enumerate(table.titles):
-        drawn.add_column(name, justify="right" if index in table.right else "left", overflow="fold")
+        flush = "right" if index in table.right else "left"
+        drawn.add_column(name, justify=flush, overflow="fold", no_wrap=index == 0)
     for row in table.rows:
         drawn.add_row(*row)
     return drawn

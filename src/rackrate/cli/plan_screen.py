@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from rackrate.cli import words
@@ -25,6 +26,7 @@ _COLUMNS = (
     ("verdict", "fit", False),
     ("headroom_gib", "room", True),
     ("tokens_per_s", "tok/s", True),
+    ("first_token_s", "first s", True),
     ("hours_likely", "hours", True),
     ("cost_low", "low", True),
     ("cost_likely", "cost", True),
@@ -34,7 +36,9 @@ _COLUMNS = (
     ("offer", "offer", False),
     ("price_source", "source", False),
 )
+_RIGHT = frozenset(key for key, _, right in _COLUMNS if right)
 _ON_SCREEN = ("accelerator", "gpus", "provider", "market", "verdict", "tokens_per_s", "hours_likely", "cost_likely")
+_FOR_SERVICES = (*_ON_SCREEN[:6], "first_token_s", "cost_likely")
 
 
 def table(document: PlanDocument) -> Table:
@@ -43,7 +47,7 @@ def table(document: PlanDocument) -> Table:
         keys=tuple(key for key, _, _ in _COLUMNS),
         titles=tuple(key for key, _, _ in _COLUMNS),
         rows=tuple(_row(plan) for plan in document.plans),
-        right=frozenset(i for i, (_, _, right) in enumerate(_COLUMNS) if right),
+        right=frozenset(i for i, (key, _, _) in enumerate(_COLUMNS) if key in _RIGHT),
     )
 
 
@@ -57,6 +61,7 @@ def _row(plan: PlanDoc) -> tuple[str, ...]:
         plan.fit.verdict,
         f"{plan.fit.headroom_bytes / 2**30:.1f}",
         f"{plan.speed.tokens_per_s.likely:.0f}",
+        f"{plan.speed.first_token_s.likely:.2f}" if plan.speed.first_token_s else "",
         f"{plan.hours.likely:.2f}",
         plan.cost.low,
         plan.cost.likely,
@@ -138,7 +143,7 @@ def _time_text(document: PlanDocument, plan: PlanDoc) -> str:
 
 
 def _cost_text(document: PlanDocument, plan: PlanDoc) -> str:
-    lines = ", ".join(f"{line.name.replace('_', ' ')} {money(line.amount)}" for line in plan.cost.lines)
+    lines = ", ".join(f"{n.name.replace('_', ' ')} {money(n.amount)}" for n in plan.cost.lines if Decimal(n.amount))
     text = f"{cost_span(plan.cost)} all in"
     if document.workload.horizon_hours is not None:
         text += f" for {format_hours(document.workload.horizon_hours)}"
@@ -170,24 +175,28 @@ def _lost(document: PlanDocument) -> str:
 
 
 def _others(document: PlanDocument) -> Iterator[RenderableType]:
-    best = {(f.offer_id) for f in document.frontier}
-    full = table(document)
-    chosen = [full.keys.index(key) for key in _ON_SCREEN]
-    titles = {key: title for key, title, _ in _COLUMNS}
-    rows = []
-    for plan, row in zip(document.plans, full.rows, strict=True):
-        mark = "*" if plan.offer_id in best else ""
-        cells = [row[i] for i in chosen]
-        cells[3] = words.word(words.MARKETS, plan.market)
-        cells[4] = words.word(words.VERDICTS, plan.fit.verdict)
-        cells[-1] = money(plan.cost.likely) + mark
-        rows.append(tuple(cells))
-    heads = tuple(titles[k] if k != "cost_likely" else f"cost {document.currency}" for k in _ON_SCREEN)
-    shown = Table(keys=_ON_SCREEN, titles=heads, rows=tuple(rows), right=frozenset({1, 5, 6, 7}))
-    yield rich_table(shown)
+    keys = _ON_SCREEN if document.workload.horizon_hours is None else _FOR_SERVICES
+    titles = {key: title for key, title, _ in _COLUMNS} | {"cost_likely": f"cost {document.currency}"}
+    best = {f.offer_id for f in document.frontier}
+    rows = tuple(_short_row(plan, keys, plan.offer_id in best) for plan in document.plans)
+    flush = frozenset(i for i, key in enumerate(keys) if key in _RIGHT)
+    yield rich_table(Table(keys=keys, titles=tuple(titles[k] for k in keys), rows=rows, right=flush))
     more = f" {document.more_plans} more plans: --top." if document.more_plans else ""
-    yield f"* no other plan is both cheaper and faster. {document.considered} offers considered.{more}"
+    yield "* no other plan is both cheaper and faster; + a part of the bill has no known price"
+    yield f"{document.considered} offers considered.{more}"
     yield ""
+
+
+def _short_row(plan: PlanDoc, keys: Sequence[str], on_frontier: bool) -> tuple[str, ...]:
+    """The cells of one plan in words, with marks for the frontier and for costs that lack a part."""
+    lacking = "+" if any(w.code == "unknown_rule" and w.severity != "info" for w in plan.warnings) else ""
+    cells = dict(zip((key for key, _, _ in _COLUMNS), _row(plan), strict=True)) | {
+        "accelerator": plan.cards[0] + (f" +{len(plan.cards) - 1}" if len(plan.cards) > 1 else ""),
+        "market": words.word(words.MARKETS, plan.market),
+        "verdict": words.word(words.VERDICTS, plan.fit.verdict),
+        "cost_likely": f"{money(plan.cost.likely)}{lacking}{'*' if on_frontier else ' '}",
+    }
+    return tuple(cells[key] for key in keys)
 
 
 def _rejected(groups: Sequence[RejectedDoc]) -> Iterator[RenderableType]:

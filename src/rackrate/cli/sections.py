@@ -49,8 +49,22 @@ def assumptions(made: Sequence[AssumptionDoc]) -> Iterator[RenderableType]:
 
 
 def warnings(found: Sequence[FindingDoc]) -> Iterator[RenderableType]:
-    """Findings that do not stop the answer."""
+    """Findings that do not stop the answer: those of one code share a line, and so do parts without a price."""
+    by_code: dict[str, list[FindingDoc]] = {}
     for finding in found:
-        parts = [finding.observed, f"expected {finding.expected}" if finding.expected else "", finding.action]
-        text = "; ".join(p for p in parts if p)
-        yield f"{finding.severity}: {finding.subject}: {finding.code.replace('_', ' ')}: {text}"
+        by_code.setdefault(finding.code, []).append(finding)
+    for code, group in by_code.items():
+        yield _unpriced(group) if code == "unknown_rule" else _told(code, group)
+
+
+def _unpriced(group: Sequence[FindingDoc]) -> str:
+    """Parts of the bill that no rule was seen for, in one line."""
+    parts = dict.fromkeys(f.subject.rpartition(": ")[2].replace("_", " ") for f in group)
+    return f"! unknown, not in the total: {', '.join(parts)} (no published rule was seen; ask the provider)"
+
+
+def _told(code: str, group: Sequence[FindingDoc]) -> str:
+    seen = dict.fromkeys(f.observed + (f", expected {f.expected}" if f.expected else "") for f in group)
+    steps = dict.fromkeys(f.action for f in group if f.action)
+    mark = "!" if any(f.severity != "info" for f in group) else "-"
+    return f"{mark} {code.replace('_', ' ')}: {'; '.join(seen)}" + (f" ({'; '.join(steps)})" if steps else "")

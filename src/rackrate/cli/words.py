@@ -41,20 +41,20 @@ BOUNDS = {
 
 MARKETS = {
     "on_demand": "on demand",
-    "on_demand_secure": "on demand (secure)",
-    "on_demand_community": "on demand (community)",
-    "on_demand_from": "on demand (from)",
-    "on_demand_virtual_gpu": "on demand (virtual GPU)",
+    "on_demand_secure": "secure",
+    "on_demand_community": "community",
+    "on_demand_from": "from price",
+    "on_demand_virtual_gpu": "virtual GPU",
     "marketplace_on_demand": "marketplace",
-    "marketplace_from": "marketplace (from)",
-    "monthly_package": "month package",
-    "monthly_contract": "month contract",
+    "marketplace_from": "from price",
+    "monthly_package": "month pack",
+    "monthly_contract": "month lease",
     "credit_package": "credit pack",
-    "capacity_block": "capacity block",
-    "reserved_1y": "reserved 1 y",
-    "reserved_3y": "reserved 3 y",
-    "savings_1y": "savings plan 1 y",
-    "savings_3y": "savings plan 3 y",
+    "capacity_block": "block",
+    "reserved_1y": "reserved 1y",
+    "reserved_3y": "reserved 3y",
+    "savings_1y": "savings 1y",
+    "savings_3y": "savings 3y",
 }
 
 TASKS = {

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import csv
 import hashlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -96,8 +96,13 @@ def _read(data: Path) -> tuple[dict[str, str], str]:
 
 
 def _table(text: str) -> list[rows.Row]:
-    header, *body = csv.reader(text.splitlines())
+    header, *body = _cells(text)
     return [dict(zip(header, cells, strict=True)) for cells in body]
+
+
+def _cells(text: str) -> Iterator[list[str]]:
+    """The lines of a table as cells; blank lines are no rows."""
+    return filter(None, csv.reader(text.splitlines()))
 
 
 def _records(path: Path, make: Callable[[rows.Row], T]) -> tuple[T, ...]:
@@ -106,7 +111,7 @@ def _records(path: Path, make: Callable[[rows.Row], T]) -> tuple[T, ...]:
 
 def _accelerators(files: Files) -> tuple[dict[str, Accelerator], date]:
     """The cards with the facts that win, and the day of the newest of them."""
-    header, *body = csv.reader(files["accelerator_facts.csv"].splitlines())
+    header, *body = _cells(files["accelerator_facts.csv"])
     if tuple(header) != rows.FACT_COLUMNS:
         raise ValueError(f"accelerator_facts.csv: columns {header}, expected {list(rows.FACT_COLUMNS)}")
     won = rows.winners(body)
@@ -133,7 +138,7 @@ def _provider_ids(text: str) -> dict[str, str]:
 
 def _lines_by_id(text: str) -> dict[str, str]:
     """The lines of a table by their first cell; ids hold no comma and no quote."""
-    return {line.partition(",")[0]: line for line in text.splitlines()[1:]}
+    return {line.partition(",")[0]: line for line in text.splitlines()[1:] if line}
 
 
 def _model_maker(text: str) -> Callable[[str], Model]:

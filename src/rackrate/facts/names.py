@@ -76,9 +76,9 @@ def resolve_card(
     ``form_factor`` is what a price list writes: ``SXM4``, ``SXM``, ``PCIe``,
     ``PCIe-NVLink`` (bridged), ``NVL-PCIe``, ``NVLink``, ``OAM`` or nothing.
     """
-    if text.casefold() in accelerators:
-        return (text.casefold(),)
-    named, memory_said, form_said = _named(name_key(text), accelerators.values()), None, ""
+    same = accelerators.get(text.casefold())
+    named = [same] if same else _named(name_key(text), accelerators.values())
+    memory_said, form_said = None, ""
     if not named:
         model, memory_said, form_said = _split(text)
         named = _named(model, accelerators.values())

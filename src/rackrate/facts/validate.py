@@ -72,11 +72,20 @@ class Known:
             for row in tables.get("providers.csv", ())
             for name in (row.get("id", ""), *filter(None, row.get("aliases", "").split("|")))
         )
-        self.mib = {
-            row["accelerator"]: row.get("value", "")
+        self.sold_mib = {name: as_float(row.get("memory_sold_gb")) * GIB / MIB for name, row in self.cards.items()}
+        self.seen_mib = {
+            row["accelerator"]: as_float(row.get("value"))
             for row in tables.get("accelerator_facts.csv", ())
             if row.get("quantity") == "memory_total" and not row.get("condition")
         }
+
+
+def as_float(text: str | None) -> float:
+    """The number in a cell, or 0 where there is none (which its own check reports)."""
+    try:
+        return float(text or 0)
+    except ValueError:
+        return 0.0
 
 
 Check = Callable[[Row], Iterator[Fault]]
@@ -155,14 +164,13 @@ def _facts(known: Known) -> Check:
         faults = list(number(row, "value", *BOUNDS[quantity]))
         yield from faults
         if quantity == "memory_total" and not faults and row["accelerator"] in known.cards:
-            yield from _memory_total(row, known.cards[row["accelerator"]])
+            yield from _memory_total(row, known.sold_mib[row["accelerator"]])
 
     return check
 
 
-def _memory_total(row: Row, card: Row) -> Iterator[Fault]:
+def _memory_total(row: Row, sold_mib: float) -> Iterator[Fault]:
     """The driver's total is at most the GiB of the label, and not much less (unless the card is several devices)."""
-    sold_mib = float(card["memory_sold_gb"] or 0) * GIB / MIB
     if row["condition"] or not sold_mib:
         return
     low = LEAST_SHARE_OF_SOLD * sold_mib / (2 if "one of the two devices" in row["note"] else 1)
@@ -175,11 +183,9 @@ def _memory_rules(known: Known) -> Check:
         yield from number(row, "fraction", LEAST_SHARE_OF_SOLD, 1)
         yield from member(row, "kind", list(Kind), "measured, published, derived, assumed")
         for sibling in filter(None, row["siblings"].split("|")):
-            if sibling not in known.cards or sibling not in known.mib:
+            if sibling not in known.seen_mib:
                 yield Fault(Code.UNKNOWN_NAME, "siblings", sibling, "a card with a driver reading", "add the reading")
-            elif float(row["fraction"]) * float(known.cards[sibling]["memory_sold_gb"]) * 1024 > float(
-                known.mib[sibling]
-            ):
+            elif as_float(row["fraction"]) * known.sold_mib.get(sibling, 0) > known.seen_mib[sibling]:
                 yield Fault(Code.CONFLICT, "fraction", row["fraction"], f"no more than {sibling} shows", "lower it")
 
     return check

@@ -102,6 +102,13 @@ def cache_shape(model: Model, stage: Stage, tensor: int, bits: int, policy: Serv
     )
 
 
+def cache_note(model: Model) -> str:
+    """What makes the cache of ``model`` less than exact, or nothing."""
+    if "head_dim" in model.notes or "kv heads" in model.notes:
+        return "layers differ in heads or head size: approximate"
+    return "state of linear layers assumed" if model.layers_linear else ""
+
+
 def linear_state_bytes(model: Model, layers: int, tensor: int) -> Range:
     """State of one sequence in ``layers`` linear-attention or state-space layers.
 

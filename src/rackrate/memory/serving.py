@@ -11,7 +11,7 @@ from rackrate.evidence import Range, Unknown
 from rackrate.facts.engine import Engine, ServingPolicy
 from rackrate.memory.activations import element_bytes, inference_bytes_per_token
 from rackrate.memory.estimate_types import CacheRoom, Component, MemoryEstimate, Metric, Phase
-from rackrate.memory.kv_cache import CacheShape, cache_shape
+from rackrate.memory.kv_cache import CacheShape, cache_note, cache_shape
 from rackrate.memory.logits import prompt_logit_bytes, sampler_bytes
 from rackrate.memory.overhead import GROWTH_SLACK
 from rackrate.memory.phases import SERVING, by_phase, highest, part, verdict
@@ -39,6 +39,7 @@ class Card:
     context: Range
     rest: tuple[Component, ...]
     shape: CacheShape | None
+    note: str
 
     @property
     def context_tokens(self) -> int:
@@ -76,15 +77,19 @@ def estimate_serving(
         return Unknown(f"how {engine.id} serves is not known")
     cards = []
     for stage in stages(workload.model.layers or 1, layout):
-        shape = (
-            None
-            if is_encoder(workload.model)
-            else cache_shape(workload.model, stage, layout.tensor, serving.cache_bits, policy)
-        )
+        shape = _shape(workload, stage, layout, policy)
         if isinstance(shape, Unknown):
             return shape
-        rest = rest_parts(workload, stage, layout, policy)
-        cards.append(Card(serving=serving, policy=policy, visible=visible, context=context, rest=rest, shape=shape))
+        card = Card(
+            serving=serving,
+            policy=policy,
+            visible=visible,
+            context=context,
+            rest=rest_parts(workload, stage, layout, policy),
+            shape=shape,
+            note=cache_note(workload.model),
+        )
+        cards.append(card)
     asked = math.ceil(serving.concurrency / layout.data)
     rooms = [card.room for card in cards]
     fit = min(card.sequences(room) for card, room in zip(cards, rooms, strict=True))
@@ -92,6 +97,14 @@ def estimate_serving(
     counts = (min(serving.concurrency, taken * layout.data), serving.concurrency)
     found = [_on_card(card, room, asked, counts) for card, room in zip(cards, rooms, strict=True)]
     return found[0] if len(found) == 1 else min(found, key=_headroom)
+
+
+def _shape(workload: Workload, stage: Stage, layout: Layout, policy: ServingPolicy) -> CacheShape | Unknown | None:
+    """The growth of the cache; None for an encoder, which keeps none."""
+    assert workload.serving is not None
+    if is_encoder(workload.model):
+        return None
+    return cache_shape(workload.model, stage, layout.tensor, workload.serving.cache_bits, policy)
 
 
 def _headroom(estimate: MemoryEstimate) -> float:
@@ -213,7 +226,7 @@ def _with_cache(card: Card, cache: Range) -> tuple[Component, ...]:
     whole = (*card.rest, part("cuda_context", card.context))
     if card.shape is None:
         return whole
-    whole = (*whole, part("kv_cache", cache))
+    whole = (*whole, part("kv_cache", cache, note=card.note))
     if card.policy.memory_share is None and not card.policy.continuous_batching:
         moving = cache.likely + _likely(card.rest, "activations")
         return (*whole, part("allocator_slack", GROWTH_SLACK.scaled(moving)))

@@ -8,13 +8,11 @@ every offer exactly would give.
 
 from __future__ import annotations
 
-from decimal import Decimal
-
 import numpy as np
 from numpy.typing import NDArray
 
-from rackrate.money import Money
 from rackrate.plan.answer import Answer, Reason
+from rackrate.plan.budget import budget_for_plan
 from rackrate.plan.filters import KEPT, exclude, mark
 from rackrate.plan.outcomes import Outcomes, estimate_sets
 from rackrate.plan.question import Question
@@ -22,7 +20,7 @@ from rackrate.plan.ranking import ranked
 from rackrate.plan.reasons import rejections
 from rackrate.plan.search import Search
 from rackrate.speed.startup import startup_hours
-from rackrate.units import DAYS_PER_MONTH, HOURS_PER_DAY, format_hours
+from rackrate.units import format_hours
 from rackrate.workload.workload import Assumption
 
 
@@ -57,22 +55,6 @@ def _exclude_by_estimate(question: Question, codes: NDArray[np.int16], outcomes:
     if deadline is not None and not question.workload.is_service:
         late = outcomes.finish_column(len(table.shape_sets)) > deadline
         mark(codes, late[table.shape_set], Reason.DEADLINE)
-
-
-def budget_for_plan(question: Question) -> Money | None:
-    """The budget for the whole plan in the display currency.
-
-    A budget per hour, day or month is scaled to a service's horizon. For a job
-    it is taken as the most that the job may cost, since it ends within the period
-    or not at all.
-    """
-    budget, workload = question.workload.limits.budget, question.workload
-    if budget is None:
-        return None
-    days = {"hour": 1 / HOURS_PER_DAY, "day": 1.0, "month": DAYS_PER_MONTH}.get(budget.period)
-    scale = workload.use.horizon_days / days if days and workload.is_service else 1.0
-    most = question.book.rates.convert(budget.money, question.currency)
-    return most * Decimal(repr(scale))
 
 
 def startup_assumption(question: Question) -> Assumption:

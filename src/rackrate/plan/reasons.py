@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from rackrate.offers.offer import Offer
 from rackrate.plan.answer import Change, Nearest, NoEstimate, Reason, Rejected
+from rackrate.plan.budget import budget_for_plan, change_of_budget
 from rackrate.plan.changes import change_for_failure, change_for_filter
 from rackrate.plan.filters import REASONS, code_of
 from rackrate.plan.numbers import quantity
@@ -76,10 +77,10 @@ def _nearest_by_cost(question: Question, rows: NDArray[np.intp], search: Search)
     """The cheapest of those over the budget, by exact cost of the cheapest bounds."""
     order = sorted(rows.tolist(), key=lambda i: (search.bounds.low[i], i))
     index = min(order[:5], key=lambda i: (search.likely(i).amount, i))
-    budget = question.workload.limits.budget
-    limit = str(budget.money) if budget else ""
-    needed = str(search.likely(index))
-    return _miss(question.offers.offer(index), needed, limit, Change(knob="limits.budget", before=limit, after=needed))
+    cost = search.likely(index)
+    return _miss(
+        question.offers.offer(index), str(cost), str(budget_for_plan(question)), change_of_budget(question, cost)
+    )
 
 
 def _cheapest(question: Question, rows: NDArray[np.intp]) -> int:

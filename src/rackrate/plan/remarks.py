@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from rackrate.memory.estimate_types import MemoryEstimate
 from rackrate.plan.answer import Plan
+from rackrate.plan.budget import budget_for_plan
 from rackrate.plan.idle import oversized
 from rackrate.plan.question import Question
 from rackrate.problems import Code, Finding, Severity
+from rackrate.workload.workload import Workload
 
 STALE_DAYS = 60
 """A price older than this is named: neoclouds changed theirs about monthly in the sources read."""
@@ -45,19 +48,26 @@ def _about_offer(question: Question, plan: Plan) -> Iterator[Finding | None]:
 def _about_fit(question: Question, plan: Plan) -> Iterator[Finding | None]:
     worst = min(plan.estimates, key=lambda e: e.memory.headroom_bytes)
     yield oversized(plan.idle, worst.shape.accelerator)
-    serving, cache = question.workload.serving, worst.memory.cache
+    replicas = worst.layout.data * worst.machines
+    yield short_of_concurrency(question.workload, worst.memory, replicas, worst.shape.accelerator)
+
+
+def short_of_concurrency(workload: Workload, memory: MemoryEstimate, replicas: int, card: str) -> Finding | None:
+    """A warning when ``replicas`` hold fewer full sequences than are asked for at once."""
+    serving, cache = workload.serving, memory.cache
     if serving is None or cache is None:
-        return
-    held = cache.full_sequences * worst.layout.data * worst.machines
-    if held < serving.concurrency:
-        yield Finding(
-            code=Code.SHORT_OF_CONCURRENCY,
-            severity=Severity.WARNING,
-            subject=worst.shape.accelerator,
-            observed=f"room for {held} full sequences at once",
-            expected=f"{serving.concurrency} at once",
-            action="the rest wait in the queue; ask for a larger card, or a shorter context",
-        )
+        return None
+    held = cache.full_sequences * replicas
+    if held >= serving.concurrency:
+        return None
+    return Finding(
+        code=Code.SHORT_OF_CONCURRENCY,
+        severity=Severity.WARNING,
+        subject=card,
+        observed=f"room for {held} full sequences at once",
+        expected=f"{serving.concurrency} at once",
+        action="the rest wait in the queue; take a larger card or a shorter context for more",
+    )
 
 
 def _deadline_and_budget(question: Question, plan: Plan) -> Iterator[Finding | None]:
@@ -66,11 +76,10 @@ def _deadline_and_budget(question: Question, plan: Plan) -> Iterator[Finding | N
     if deadline is not None and plan.hours.high > deadline:
         seen = f"finishes by {plan.hours.high:.1f} h in 9 of 10 cases"
         yield _warn(Code.DEADLINE_AT_RISK, plan.offer, seen, f"the deadline is {deadline:g} h")
-    if limits.budget is not None and limits.budget.period == "total":
-        most = question.book.rates.convert(limits.budget.money, question.currency)
-        if most < plan.cost.high:
-            seen = f"costs up to {plan.cost.high} in 9 of 10 cases"
-            yield _warn(Code.BUDGET_AT_RISK, plan.offer, seen, f"the budget is {most}")
+    most = budget_for_plan(question)
+    if most is not None and most < plan.cost.high:
+        seen = f"costs up to {plan.cost.high} in 9 of 10 cases"
+        yield _warn(Code.BUDGET_AT_RISK, plan.offer, seen, f"the budget is {most}")
 
 
 def _warn(code: Code, offer: object, observed: str, action: str) -> Finding:

@@ -27,8 +27,6 @@ _LAUNCHES = {"nf4": 1.5, "nf4-dq": 1.75, "int8": 4.8}
 # 130.6, 124.7, 120.3, 118.1 tokens/s).
 _LAYER_SPLIT_HOP_S = 0.2e-3
 
-_EXPANDED_BYTES = 4.0  # 2 written and 2 read a weight
-
 
 def decode_terms(replica: Replica, batch: float, context_tokens: float) -> dict[Bound, float]:
     """Seconds that each resource is busy in one decode step of ``batch`` sequences at ``context_tokens``.
@@ -75,21 +73,13 @@ def sequences_in_pass(replica: Replica, batch: float) -> float:
 def weights_s(replica: Replica, tokens: float) -> float:
     """Seconds to bring the weights in for a pass over ``tokens`` tokens."""
     touched = weight_bytes_touched(replica, tokens)
-    if replica.weights.id.startswith("nf4") and tokens > 1:
-        touched += expansion_bytes(replica)
     reading = touched / replica.reading_bytes_per_s
+    if replica.expands and tokens > 1:
+        return replica.expansion_s
     vector = replica.rates.vector_flop_per_s
     if not vector or not replica.vector_kernels:
         return reading
     return smooth_max(reading, VECTOR_FLOP_PER_WEIGHT_BYTE * touched / (vector * replica.layout.tensor))
-
-
-def expansion_bytes(replica: Replica) -> float:
-    """Traffic of NF4 beyond one token: 16-bit copies are written, then read by the product, each time.
-
-    bitsandbytes functional.py: only the one-token product works on packed weights.
-    """
-    return _EXPANDED_BYTES * replica.multiplied_params
 
 
 def cache_read_bytes(replica: Replica, batch: float, context_tokens: float) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rackrate.speed.communication import tensor_parallel_s
-from rackrate.speed.decode import ACTIVATION_BYTES, expansion_bytes, launch_s, pass_s
+from rackrate.speed.decode import ACTIVATION_BYTES, launch_s, pass_s
 from rackrate.speed.estimate_types import Bound
 from rackrate.speed.flops import attention_flop_per_token, head_params
 from rackrate.speed.replica import Replica, weight_bytes_touched
@@ -28,13 +28,11 @@ def prefill_terms(replica: Replica, sequences: float, prompt_tokens: float) -> d
     host ``L x launch``; tensor-parallel all-reduces of T tokens.
     """
     tokens, model = sequences * prompt_tokens, replica.model
-    touched = weight_bytes_touched(replica, tokens)
-    if replica.weights.id.startswith("nf4"):
-        touched += expansion_bytes(replica)
+    touched_s = weight_bytes_touched(replica, tokens) / replica.reading_bytes_per_s
     attention = attention_flop_per_token(model, prompt_tokens / 2) * tokens / ATTENTION_SHARE
     payload = tokens * (model.hidden_size or 0) * ACTIVATION_BYTES
     return {
-        Bound.BANDWIDTH: touched / replica.reading_bytes_per_s,
+        Bound.BANDWIDTH: replica.expansion_s if replica.expands else touched_s,
         Bound.COMPUTE: (matrix_flop(replica, sequences, prompt_tokens) + attention) / replica.flop_per_s,
         Bound.CACHE_BANDWIDTH: 0.0,
         Bound.HOST: launch_s(replica),

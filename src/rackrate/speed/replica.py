@@ -27,6 +27,9 @@ sgl-project/sglang) reach about half; newer ROCm builds were not seen. Makers
 that are not listed: no measured serving, taken as equal, with a wider range.
 """
 
+STREAM_SHARE = 0.8
+"""Of the memory bandwidth, what streaming kernels reach (stas00/ml-engineering; RRZE-HPC/gpu-benches gpu-stream)."""
+
 _WHOLE_BYTE = 8  # bits a weight; formats below it are unpacked by shifts and tables
 _OWN_VECTOR_KERNELS = "llama.cpp"  # the engine that multiplies one-token batches outside the matrix units
 
@@ -75,8 +78,29 @@ class Replica:
 
     @property
     def flop_per_s(self) -> float:
-        """Arithmetic of the tensor group in inference."""
-        return self.rates.reached(self.policy.prefill_flop * self.kernel) * self.layout.tensor
+        """Arithmetic of the tensor group in inference (on expanded weights the products are 16-bit ones)."""
+        kernel = self.stack_share if self.expands else self.kernel
+        return self.rates.reached(self.policy.prefill_flop * kernel) * self.layout.tensor
+
+    @property
+    def expands(self) -> bool:
+        """Whether all products but one-token ones work on 16-bit copies of the weights, made each time.
+
+        NF4 (bitsandbytes functional.py, torchao dtypes/nf4tensor.py).
+        """
+        return self.weights.id.startswith("nf4")
+
+    @property
+    def expansion_s(self) -> float:
+        """Seconds to expand all weights once: packed ones are read, 16-bit ones written and read again.
+
+        ``(4 + bytes a weight) N / (BW share q)``; with q = 0.6 this is the 80 to 190 ms
+        that NF4 adds to a step of Llama-2 7B and 13B on A100 40 GB (Lightning-AI/litgpt
+        tutorials/quantize, finetune tables).
+        """
+        moved = (4 + self.weights.bytes_per_weight) * self.multiplied_params
+        bandwidth = self.rates.bandwidth_bytes_per_s * STREAM_SHARE * self.layout.tensor
+        return moved / (bandwidth * self.policy.quantised_kernel)
 
 
 def replica(workload: Workload, accelerator: Accelerator, layout: Layout, engine: Engine) -> Replica | Unknown:

@@ -6,14 +6,14 @@ import math
 
 from rackrate.facts.accelerator import Precision
 from rackrate.speed.communication import all_reduce_s, gather_s, tensor_parallel_s
-from rackrate.speed.decode import ACTIVATION_BYTES, expansion_bytes, launch_s
+from rackrate.speed.decode import ACTIVATION_BYTES, launch_s
 from rackrate.speed.estimate_types import Bound
 from rackrate.speed.flops import (
     attention_training_flop_per_token,
     matrix_training_flop_per_token,
     trainable_params,
 )
-from rackrate.speed.replica import Replica
+from rackrate.speed.replica import STREAM_SHARE, Replica, is_packed
 from rackrate.speed.roofline import smooth_max
 from rackrate.workload.workload import Checkpointing, Training, Workload
 
@@ -36,14 +36,18 @@ of the utilisation once the causal half is not counted.
 LOGIT_BYTES = 16.0
 """Bytes moved for each token and vocabulary entry: logits in 16 and 32 bits, softmax, gradient."""
 
-STREAM_SHARE = 0.8
-"""Of the memory bandwidth, what streaming kernels reach (stas00/ml-engineering; RRZE-HPC/gpu-benches gpu-stream)."""
-
 NARROW_SHARE = 0.7
 """FP8 training reaches 1.3 to 1.4 times the 16-bit speed, not 2 times.
 
 pytorch/torchtitan performance docs (H100: 1.28 times); casts, scales and the
 parts that stay in 16 bits take the rest.
+"""
+
+ADAPTER_LAUNCHES = 2.0
+"""Kernels of a layer with adapters, relative to the plain layer: each target gets two small products more.
+
+LoRA with PEFT takes at least 1.2 ms a layer and pass on A100 servers (QwenLM/Qwen README, profiles of 1.8B, 7B and
+14B at 256 tokens), where plain eager layers take 0.6.
 """
 
 PADDING_PER_ROOT_LOG = 0.5
@@ -83,7 +87,9 @@ def micro_step_terms(replica: Replica, workload: Workload, training: Training) -
     terms = {
         Bound.COMPUTE: 0.0,
         Bound.BANDWIDTH: _stream_s(replica, training),
-        Bound.HOST: _passes(training) * launch_s(replica),
+        Bound.HOST: _passes(training)
+        * launch_s(replica)
+        * (ADAPTER_LAUNCHES if workload.task.trains_adapters else 1.0),
         Bound.COMMUNICATION: _tensor_s(replica, training) + _shard_s(replica, workload, training),
     }
     terms[bound] += matrices
@@ -148,15 +154,15 @@ def _matrices_s(replica: Replica, workload: Workload, training: Training) -> tup
 
 
 def _stream_s(replica: Replica, training: Training) -> float:
-    """Element-wise work, the loss, and NF4 weights expanded in every pass."""
+    """Element-wise work, the loss, and packed weights expanded forward, backward and when recomputed."""
     model, layout = replica.model, replica.layout
     tokens = training.micro_batch * training.sequence_tokens
-    moved = tokens * (
-        ELEMENTWISE_BYTES * replica.layers * (model.hidden_size or 0) + LOGIT_BYTES * (model.vocab_size or 0)
-    )
-    if replica.weights.id.startswith("nf4"):
-        moved += (_passes(training) - 1) * expansion_bytes(replica)
-    return moved / (replica.rates.bandwidth_bytes_per_s * STREAM_SHARE * layout.tensor * layout.pipeline)
+    each = ELEMENTWISE_BYTES * replica.layers * (model.hidden_size or 0) + LOGIT_BYTES * (model.vocab_size or 0)
+    cards = layout.tensor * layout.pipeline
+    streamed = tokens * each / (replica.rates.bandwidth_bytes_per_s * STREAM_SHARE * cards)
+    if is_packed(replica.weights):
+        streamed += (_passes(training) - 1) * replica.expansion_s / layout.pipeline
+    return streamed
 
 
 def _tensor_s(replica: Replica, training: Training) -> float:

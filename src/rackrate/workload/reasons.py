@@ -11,9 +11,8 @@ REASONS = {
     "native_dtype": "the type of the checkpoint, FP16 for FP32 checkpoints, as vLLM's dtype 'auto' takes it "
     "(vllm-project/vllm vllm/config/model.py)",
     "quantised_checkpoint": "checkpoints with quantised weights keep the rest, and compute it, in BF16",
-    "native_format": "the format that the checkpoint is published in",
+    "native_format": "the format that the checkpoint is published in, or the nearest one to it",
     "native_dtype_unknown": "the checkpoint's type is not known; BF16 is what current models are published in",
-    "native_format_nearest": "the checkpoint mixes formats; this one is the largest of them",
     "wide_range": "BF16 needs no loss scaling (Kalamkar et al. 2019, arXiv 1905.12322)",
     "same_as_format": "the format that the weights are stored in",
     "same_as_precision": "the type that is computed in",

@@ -16,9 +16,9 @@ from rackrate.workload.draft import Draft
 from rackrate.workload.workload import Task
 
 _NATIVE_PRECISION = {"bfloat16": Precision.BF16, "float16": Precision.FP16, "float32": Precision.FP16}
-# Checkpoints whose type names a container or a mixture: the format of nearly all of their parameters.
-# compressed-tensors: the 4-bit groups of Kimi K2.5 and K3 (moonshotai config.json, pack-quantized).
-_NEAREST_FORMAT = {"compressed-tensors": "gptq-int4", "fp8+fp4 experts": "mxfp4"}
+# Checkpoints whose type names a container: the format inside. compressed-tensors holds the 4-bit
+# groups of Kimi K2.5 and K3 (config.json of moonshotai/Kimi-K2.5: pack-quantized, int, 4 bits).
+_CONTAINED_FORMAT = {"compressed-tensors": "gptq-int4"}
 _USUAL_ENGINES = {
     Task.INFERENCE: ("vllm", "sglang", "llama.cpp", "tensorrt-llm", "transformers"),
     Task.LORA: ("peft-trl", "axolotl", "torchtune"),
@@ -254,9 +254,7 @@ def _format_wishes(task: Task, model: Model, precision: Precision) -> Sequence[t
     if precision is Precision.FP8:
         return (("fp8", "same_as_precision"), plain)
     native = model.native_dtype
-    if native in _NEAREST_FORMAT:
-        return ((_NEAREST_FORMAT[native], f"native_format_nearest({native})"), plain)
-    return ((native, f"native_format({native})"), plain)
+    return ((_CONTAINED_FORMAT.get(native, native), f"native_format({native})"), plain)
 
 
 def _default_format(

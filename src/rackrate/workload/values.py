@@ -74,7 +74,7 @@ def shown(raw: object) -> str:
     if isinstance(raw, Mapping):
         return "a table"
     if isinstance(raw, (list, tuple)):
-        return ", ".join(map(str, raw))[:_SHOWN_AT_MOST] if _plain_texts(raw) else f"a list of {len(raw)}"
+        return ", ".join(map(shown, raw)) if _short_texts(raw) else f"a list of {len(raw)}"
     if isinstance(raw, bool):
         return str(raw).lower()
     if isinstance(raw, int) and abs(raw) >= 10**_SHOWN_AT_MOST:
@@ -84,9 +84,8 @@ def shown(raw: object) -> str:
     return (text[:_SHOWN_AT_MOST] + "..." if len(text) > _SHOWN_AT_MOST else text) or "an empty text"
 
 
-def _plain_texts(items: Sequence[object]) -> bool:
-    short = all(isinstance(i, str) and i.isprintable() and len(i) <= _SHOWN_AT_MOST for i in items)
-    return 0 < len(items) <= _LISTED_AT_MOST and short
+def _short_texts(items: Sequence[object]) -> bool:
+    return 0 < len(items) <= _LISTED_AT_MOST and all(isinstance(item, str) for item in items)
 
 
 # ---------------------------------------------------------------- readers, one for each kind of key

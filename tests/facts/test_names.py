@@ -1,0 +1,217 @@
+"""Names: every spelling of the price lists, and what people type."""
+
+import csv
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rackrate.facts import bundled
+from rackrate.facts.names import name_key, resolve_card, resolve_engine, resolve_model
+from rackrate.problems import Code, Finding
+
+HERE = Path(__file__).parent
+CASES = list(csv.DictReader((HERE / "card_names.csv").read_text("utf-8").splitlines()))
+OFFERS = HERE.parents[1] / "src" / "rackrate" / "offers" / "data"
+
+
+@pytest.mark.parametrize(
+    "case", CASES, ids=lambda c: f"{c['card_label']}-{c['memory_gb']}-{c['form_factor']}-{c['share']}"
+)
+def test_every_spelling_of_the_price_lists(book, case):
+    memory = float(case["memory_gb"]) if case["memory_gb"] and not case["share"] else None
+    found = resolve_card(case["card_label"], book.accelerators, memory, case["form_factor"])
+    assert set(found) == set(filter(None, case["expected"].split("|")))
+
+
+def test_the_cases_are_of_all_kinds():
+    many = Counter(len(list(filter(None, case["expected"].split("|")))) for case in CASES)
+    assert many[0] >= 3
+    assert many[1] >= 60
+    assert sum(many[n] for n in many if n > 1) >= 8
+
+
+def test_no_spelling_of_the_bundled_offers_is_missing_from_the_cases():
+    files = sorted(OFFERS.glob("offers-*.csv"))
+    if not files:
+        pytest.skip("the offers are not there yet")
+    known = {(case["card_label"], case["form_factor"]) for case in CASES}
+    seen = {
+        (row["card_label"], row["form_factor"])
+        for file in files
+        for row in csv.DictReader(file.read_text("utf-8").splitlines())
+    }
+    assert seen <= known
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a40", {"a40"}),
+        ("A40", {"a40"}),
+        ("NVIDIA A40", {"a40"}),
+        ("NVIDIA A100-SXM4-80GB", {"a100-sxm4-80"}),
+        ("NVIDIA A100 80GB PCIe", {"a100-pcie-80"}),
+        ("NVIDIA H100 80GB HBM3", {"h100-sxm5-80"}),
+        ("NVIDIA GH200 480GB", {"gh200-96"}),  # the LPDDR's size, as the driver prints it
+        ("NVIDIA B300 SXM6 AC", {"b300-270"}),
+        ("A100-80GB", {"a100-pcie-80", "a100-sxm4-80"}),
+        ("A100 80GB SXM", {"a100-sxm4-80"}),
+        ("a100_sxm", {"a100-sxm4-40", "a100-sxm4-80"}),
+        ("H100 NVL", {"h100-nvl-94"}),
+        ("H100", {"h100-pcie-80", "h100-sxm5-80", "h100-sxm5-96", "h100-nvl-94"}),
+        ("H200", {"h200-sxm-141", "h200-nvl-141"}),
+        ("4090", {"rtx4090"}),
+        ("GeForce RTX 4090", {"rtx4090"}),
+        ("rtx 4090 48gb", {"rtx4090-48-mod"}),
+        ("RTX 3080", {"rtx3080-10", "rtx3080-12"}),
+        ("RTX 3080 20GB", {"rtx3080-20-mod"}),
+        ("2080 Ti", {"rtx2080ti"}),
+        ("RTX 2080 Ti 22GB", {"rtx2080ti-22-mod"}),
+        ("RTX 6000", {"quadro-rtx6000", "rtx6000ada"}),
+        ("RTX PRO 6000 Server", {"rtxpro6000-server"}),
+        ("Tesla V100", {"v100-pcie-16", "v100-pcie-32", "v100-sxm2-16", "v100-sxm2-32", "v100-sxm3-32"}),
+        ("Instinct MI300X", {"mi300x-192"}),
+        ("T4", {"t4"}),
+        ("T4G", {"t4g"}),
+        ("L4", {"l4"}),
+        ("rtx4090-48-mod", {"rtx4090-48-mod"}),
+        ("", set()),
+        ("GPU", set()),
+        ("A1000000", set()),
+        ("80GB", set()),
+        ("SXM4", set()),
+    ],
+)
+def test_what_people_type(book, text, expected):
+    assert set(resolve_card(text, book.accelerators)) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "memory", "form", "expected"),
+    [
+        ("RTX 6000", 48, "", {"rtx6000ada"}),
+        ("RTX 4090", 48, "", {"rtx4090-48-mod"}),
+        ("RTX 4090", None, "", {"rtx4090"}),
+        ("A100", 320, "", set()),  # eight cards' memory written as one card's
+        ("A100", 48, "", set()),
+        ("H100", 96, "", {"h100-sxm5-96"}),
+        ("H100", 94, "", {"h100-nvl-94"}),
+        ("L4", 22, "", {"l4"}),
+        ("H200", 141, "PCIe", {"h200-nvl-141"}),
+        ("A40", 48, "SXM4", set()),
+        ("A100", 80, "OAM", set()),
+        ("V100", 32, "SXM", {"v100-sxm2-32", "v100-sxm3-32"}),
+    ],
+)
+def test_memory_and_form_narrow_a_name(book, text, memory, form, expected):
+    assert set(resolve_card(text, book.accelerators, memory, form)) == expected
+
+
+def test_every_card_is_found_by_its_id_and_its_product(book):
+    for card in book.accelerators.values():
+        assert resolve_card(card.id, book.accelerators) == (card.id,)
+        assert card.id in resolve_card(card.product, book.accelerators), card.product
+
+
+def test_cards_made_by_hand_need_no_names(book):
+    from dataclasses import replace
+
+    bare = {c.id: replace(c, names=frozenset()) for c in book.accelerators.values()}
+    assert resolve_card("A100", bare, 80, "PCIe") == ("a100-pcie-80",)
+
+
+CARDS = bundled.load().accelerators
+
+
+@given(st.text(max_size=40), st.one_of(st.none(), st.floats(0, 1e4)), st.text(max_size=10))
+def test_any_text_is_answered_with_known_ids(text, memory, form):
+    assert set(resolve_card(text, CARDS, memory, form)) <= set(CARDS)
+
+
+def test_a_key_has_no_maker_blank_or_sign():
+    assert name_key("NVIDIA GeForce RTX 4090 D") == "rtx4090d"
+    assert name_key("Tesla P100-PCIE-16GB") == "p100pcie16gb"
+    assert name_key("NVIDIA") == "nvidia"
+
+
+# ---------------------------------------------------------------- models
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("meta-llama/Llama-2-7b-hf", "meta-llama/Llama-2-7b-hf"),
+        ("META-LLAMA/LLAMA-2-7B-HF", "meta-llama/Llama-2-7b-hf"),
+        ("Llama-2-7b-hf", "meta-llama/Llama-2-7b-hf"),
+        ("llama-2-7b", "meta-llama/Llama-2-7b-hf"),
+        ("Llama 2 7B", "meta-llama/Llama-2-7b-hf"),
+        ("llama2-7b", "meta-llama/Llama-2-7b-hf"),
+        ("meta-llama/llama-2-7b", "meta-llama/Llama-2-7b-hf"),
+        ("llama-3-8b", "meta-llama/Meta-Llama-3-8B"),
+        ("llama-3.1-8b", "meta-llama/Meta-Llama-3.1-8B"),
+        ("qwen3-8b", "Qwen/Qwen3-8B"),
+        ("gemma-3-4b", "google/gemma-3-4b-it"),
+        ("deepseek-v3", "deepseek-ai/DeepSeek-V3"),
+        ("phi4", "microsoft/phi-4"),
+    ],
+)
+def test_models_by_the_names_that_people_use(book, text, expected):
+    assert resolve_model(text, book.model_ids) == expected
+
+
+def test_every_model_is_found_by_its_id(book):
+    assert all(resolve_model(name, book.model_ids) == name for name in book.model_ids)
+
+
+@pytest.mark.parametrize(
+    ("text", "among"),
+    [
+        ("mistral-7b", "mistralai/Mistral-7B-v0.1"),
+        ("gpt-oss", "openai/gpt-oss-120b"),
+        ("lama-2-7b", "meta-llama/Llama-2-7b-hf"),
+    ],
+)
+def test_a_name_that_leaves_a_choice_lists_it(book, text, among):
+    finding = resolve_model(text, book.model_ids)
+    assert isinstance(finding, Finding)
+    assert finding.code is Code.UNKNOWN_NAME
+    assert finding.observed == text
+    assert among in finding.action
+
+
+def test_a_name_like_nothing_says_what_to_do(book):
+    for text in ("", "   ", "zzzzzzzz"):
+        finding = resolve_model(text, book.model_ids)
+        assert isinstance(finding, Finding)
+        assert finding.action
+
+
+# ---------------------------------------------------------------- engines
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("vLLM", "vllm"),
+        ("llama-cpp", "llama.cpp"),
+        ("llamacpp", "llama.cpp"),
+        ("TRT-LLM", "tensorrt-llm"),
+        ("TensorRT-LLM", "tensorrt-llm"),
+        ("HF", "transformers"),
+        ("TRL", "peft-trl"),
+        ("peft/trl", "peft-trl"),
+        ("FSDP", "fsdp"),
+    ],
+)
+def test_engines_by_the_names_that_people_use(book, text, expected):
+    assert resolve_engine(text, book.engine_ids) == expected
+
+
+def test_an_engine_like_nothing_lists_the_engines(book):
+    finding = resolve_engine("ray", book.engine_ids)
+    assert isinstance(finding, Finding)
+    assert "vllm" in resolve_engine("vlm", book.engine_ids).action
+    assert finding.action

@@ -1,0 +1,187 @@
+"""The check before a release: the bundled files pass, and each planted fault is seen where it was planted."""
+
+import copy
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from rackrate.facts import bundled
+from rackrate.facts.validate import validate
+from rackrate.problems import Code
+
+TOOL = Path(__file__).parents[2] / "tools" / "check_facts.py"
+
+
+def test_the_bundled_facts_have_no_fault(tables, engines):
+    assert validate(tables, engines) == []
+
+
+def change(table, column, value, row=0, **more):
+    def plant(tables, _engines):
+        tables[table][row][column] = value
+        tables[table][row].update(more)
+
+    return plant
+
+
+def fact_row(tables, quantity, card="a40"):
+    rows = tables["accelerator_facts.csv"]
+    return next(i for i, r in enumerate(rows) if r["quantity"] == quantity and r["accelerator"] == card)
+
+
+def change_fact(quantity, column, value):
+    def plant(tables, _engines):
+        tables["accelerator_facts.csv"][fact_row(tables, quantity)][column] = value
+
+    return plant
+
+
+def repeat(table):
+    def plant(tables, _engines):
+        tables[table].append(dict(tables[table][0]))
+
+    return plant
+
+
+def engine(key, value, *, name="engines/vllm.toml", section=None):
+    def plant(_tables, engines):
+        where = engines[name][section] if section else engines[name]
+        where[key] = value
+
+    return plant
+
+
+def without(key, *, section=None, name="engines/vllm.toml"):
+    def plant(_tables, engines):
+        del (engines[name][section] if section else engines[name])[key]
+
+    return plant
+
+
+FAULTS = [
+    # sources
+    (change("accelerators.csv", "source", ""), Code.NO_SOURCE, "accelerators.csv:2 source"),
+    (change_fact("bandwidth", "source", "  "), Code.NO_SOURCE, "source"),
+    (change("models.csv", "source", "shared/research/facts.md"), Code.NO_SOURCE, "models.csv:2 source"),
+    (change("models.csv", "notes", "see shared/reference"), Code.NO_SOURCE, "models.csv:2 notes"),
+    (change("claims.csv", "condition_or_source", ""), Code.NO_SOURCE, "claims.csv:2"),
+    (change("billing_rules.csv", "source", ""), Code.NO_SOURCE, "billing_rules.csv:2"),
+    # units and numbers
+    (change_fact("bandwidth", "unit", "GiB/s"), Code.BAD_VALUE, "unit"),
+    (change_fact("bandwidth", "value", "696 GB/s"), Code.BAD_VALUE, "value"),
+    (change_fact("bandwidth", "value", "0.6958"), Code.OUT_OF_BOUNDS, "value"),
+    (change_fact("bandwidth", "value", "695800"), Code.OUT_OF_BOUNDS, "value"),
+    (change_fact("bandwidth", "value", "nan"), Code.OUT_OF_BOUNDS, "value"),
+    (change_fact("peak_bf16", "value", "-1"), Code.OUT_OF_BOUNDS, "value"),
+    (change_fact("power_limit", "value", "300000"), Code.OUT_OF_BOUNDS, "value"),
+    (change_fact("memory_total", "value", "49153"), Code.OUT_OF_BOUNDS, "value"),  # above the GiB of the label
+    (change_fact("memory_total", "value", "23034"), Code.OUT_OF_BOUNDS, "value"),  # another card's
+    (change("formats.csv", "bits_per_weight", "0.5"), Code.OUT_OF_BOUNDS, "formats.csv:2"),
+    (change("formats.csv", "bits_per_weight", "33"), Code.OUT_OF_BOUNDS, "formats.csv:2"),
+    (change("exchange_rates.csv", "per_base", "0"), Code.OUT_OF_BOUNDS, "exchange_rates.csv:2"),
+    (change("exchange_rates.csv", "per_base", "-1.1"), Code.OUT_OF_BOUNDS, "exchange_rates.csv:2"),
+    (change("exchange_rates.csv", "currency", "usd"), Code.BAD_VALUE, "exchange_rates.csv:2"),
+    (change("memory_rules.csv", "fraction", "0.95"), Code.CONFLICT, "memory_rules.csv:2 fraction"),
+    (change("memory_rules.csv", "fraction", "0.1"), Code.OUT_OF_BOUNDS, "memory_rules.csv:2 fraction"),
+    (change("billing_rules.csv", "value", "800", rule_key="disk_price"), Code.OUT_OF_BOUNDS, "billing_rules.csv:2"),
+    (change("billing_rules.csv", "value", "-1", rule_key="granularity_s"), Code.OUT_OF_BOUNDS, "billing_rules.csv:2"),
+    (change("mig_profiles.csv", "max_instances", "8"), Code.OUT_OF_BOUNDS, "mig_profiles.csv:2"),
+    (change("mig_profiles.csv", "sm_fraction", "a seventh"), Code.BAD_VALUE, "mig_profiles.csv:2"),
+    # the same row twice
+    (repeat("accelerators.csv"), Code.DUPLICATE, "accelerators.csv:144 id"),
+    (repeat("accelerator_facts.csv"), Code.DUPLICATE, "accelerator_facts.csv"),
+    (repeat("models.csv"), Code.DUPLICATE, "models.csv:280 id"),
+    (repeat("formats.csv"), Code.DUPLICATE, "formats.csv"),
+    (repeat("billing_rules.csv"), Code.DUPLICATE, "billing_rules.csv"),
+    (repeat("claims.csv"), Code.DUPLICATE, "claims.csv"),
+    (change("providers.csv", "aliases", "gcp"), Code.DUPLICATE, "providers.csv:2 aliases"),
+    # words that other files define
+    (change_fact("bandwidth", "accelerator", "a41"), Code.UNKNOWN_NAME, "accelerator"),
+    (change_fact("bandwidth", "quantity", "bandwith"), Code.UNKNOWN_NAME, "quantity"),
+    (change_fact("bandwidth", "kind", "guessed"), Code.UNKNOWN_NAME, "kind"),
+    (change("billing_rules.csv", "provider", "awss"), Code.UNKNOWN_NAME, "billing_rules.csv:2 provider"),
+    (change("billing_rules.csv", "rule_key", "granularity"), Code.UNKNOWN_NAME, "billing_rules.csv:2 rule_key"),
+    (change("billing_rules.csv", "confidence", "sure"), Code.UNKNOWN_NAME, "billing_rules.csv:2 confidence"),
+    (change("mig_profiles.csv", "accelerators", "a100"), Code.UNKNOWN_NAME, "mig_profiles.csv:2 accelerators"),
+    (change("memory_rules.csv", "siblings", "l40"), Code.UNKNOWN_NAME, "memory_rules.csv:2 siblings"),
+    (change("claims.csv", "verdict", "maybe"), Code.UNKNOWN_NAME, "claims.csv:2 verdict"),
+    (change("formats.csv", "computes_in", "fp7"), Code.BAD_VALUE, "formats.csv:2 computes_in"),
+    # what is missing or cannot be read
+    (change("accelerators.csv", "memory_sold_gb", ""), Code.MISSING_VALUE, "accelerators.csv:2 memory_sold_gb"),
+    (change("accelerators.csv", "nvswitch", "yes"), Code.BAD_VALUE, "accelerators.csv:2 nvswitch"),
+    (change("accelerators.csv", "compute_capability", "gfx90a"), Code.BAD_VALUE, "accelerators.csv:2 compute_capability"),
+    (change_fact("bandwidth", "seen_at", ""), Code.MISSING_VALUE, "seen_at"),
+    (change_fact("bandwidth", "seen_at", "30.11.2026"), Code.BAD_VALUE, "seen_at"),
+    (change("claims.csv", "right_answer", ""), Code.MISSING_VALUE, "claims.csv:2 right_answer"),
+    (lambda t, _e: t.pop("formats.csv"), Code.MISSING_VALUE, "formats.csv"),
+    (lambda t, _e: [r.pop("unit") for r in t["accelerator_facts.csv"]], Code.UNKNOWN_KEY, "accelerator_facts.csv:2 unit"),
+    # models
+    (change("models.csv", "params_check", "6500000000"), Code.CONFLICT, "models.csv:2 params_check"),
+    (change("models.csv", "params_active", "7000000000000"), Code.CONFLICT, "models.csv:2 params_active"),
+    (change("models.csv", "params_total", "6.7"), Code.OUT_OF_BOUNDS, "models.csv:2 params_total"),
+    (change("models.csv", "head_dim", "4096"), Code.OUT_OF_BOUNDS, "models.csv:2 head_dim"),
+    (change("models.csv", "kv_heads", "64"), Code.CONFLICT, "models.csv:2 kv_heads"),
+    (change("models.csv", "id", "a,b"), Code.BAD_VALUE, "models.csv:2 id"),
+    # engines
+    (engine("weight_formats", ["fp17"]), Code.UNKNOWN_NAME, "engines/vllm.toml weight_formats"),
+    (engine("tasks", ["serve"]), Code.UNKNOWN_NAME, "engines/vllm.toml tasks"),
+    (engine("vendors", ["Nvidia"]), Code.UNKNOWN_NAME, "engines/vllm.toml vendors"),
+    (engine("parallel", ["expert"]), Code.UNKNOWN_NAME, "engines/vllm.toml parallel"),
+    (engine("source", ""), Code.NO_SOURCE, "engines/vllm.toml source"),
+    (engine("source", "", section="serving"), Code.NO_SOURCE, "engines/vllm.toml serving.source"),
+    (engine("memory_share", 92, section="serving"), Code.OUT_OF_BOUNDS, "engines/vllm.toml serving.memory_share"),
+    (engine("share_of", "all", section="serving"), Code.UNKNOWN_NAME, "engines/vllm.toml serving.share_of"),
+    (engine("prefill_flop", 62, section="speed"), Code.OUT_OF_BOUNDS, "engines/vllm.toml speed.prefill_flop"),
+    (engine("graph_gib", [3, 2, 1], section="serving"), Code.BAD_VALUE, "engines/vllm.toml"),
+    (engine("page_tokens", "16", section="serving"), Code.BAD_VALUE, "engines/vllm.toml"),
+    (engine("page_tokens", True, section="serving"), Code.BAD_VALUE, "engines/vllm.toml"),
+    (engine("pages", 16, section="serving"), Code.BAD_VALUE, "engines/vllm.toml"),
+    (engine("host", "fast", section="speed"), Code.BAD_VALUE, "engines/vllm.toml"),
+    (without("page_tokens", section="serving"), Code.BAD_VALUE, "engines/vllm.toml"),
+    (without("speed"), Code.BAD_VALUE, "engines/vllm.toml"),
+    (without("title"), Code.BAD_VALUE, "engines/vllm.toml"),
+    (engine("loss", "none", section="training", name="engines/fsdp.toml"), Code.UNKNOWN_NAME, "engines/fsdp.toml training.loss"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("plant", "code", "where"), FAULTS, ids=[f"{i}-{c}-{w}" for i, (_, c, w) in enumerate(FAULTS)])
+def test_a_planted_fault_is_seen(tables, engines, plant, code, where):
+    tables, engines = copy.deepcopy(tables), copy.deepcopy(engines)
+    plant(tables, engines)
+    found = validate(tables, engines)
+    assert [f for f in found if f.code is code and where in f.subject], found
+    assert all(f.subject and f.action for f in found)
+
+
+def test_a_message_names_the_key_of_an_engine_file(tables, engines):
+    engines = copy.deepcopy(engines)
+    engines["engines/vllm.toml"]["serving"]["pages"] = 16
+    found = validate(tables, engines)
+    assert "engines/vllm.toml.serving.pages" in found[0].observed
+    assert "page_tokens" in found[0].observed
+
+
+def run(folder):
+    return subprocess.run([sys.executable, TOOL, folder], capture_output=True, text=True, check=False)
+
+
+def test_the_tool_passes_the_bundled_files():
+    done = run(bundled.DATA)
+    assert done.returncode == 0, done.stdout
+    assert "no fault" in done.stdout
+
+
+def test_the_tool_names_file_line_problem_and_next_step(tmp_path):
+    data = tmp_path / "data"
+    shutil.copytree(bundled.DATA, data)
+    formats = data / "formats.csv"
+    formats.write_text(formats.read_text("utf-8").replace("fp32,FP32,32,", "fp32,FP32,320,"), "utf-8")
+    (data / "engines" / "vllm.toml").write_text("id = ", "utf-8")
+    done = run(data)
+    assert done.returncode == 1
+    lines = done.stdout.splitlines()
+    assert "formats.csv:2 bits_per_weight: out_of_bounds; found '320'; expected 1 to 32; next: check its unit" in lines
+    assert any(line.startswith("engines/vllm.toml: bad_syntax") for line in lines)
