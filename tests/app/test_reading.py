@@ -10,7 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rackrate.app.reading import parse_text, read_file, read_request
+from rackrate.facts.bundled import load
 from rackrate.problems import Code, Finding
+from rackrate.workload.parse import Parsed, parse
 from rackrate.workload.request import Request
 
 TOML = """
@@ -201,7 +203,8 @@ def examples():
 
 
 @pytest.mark.parametrize("path", examples(), ids=lambda path: path.name)
-def test_the_examples_read(path):
+def test_the_examples_parse_on_the_bundled_facts(path):
     request = read_file(str(path))
     assert isinstance(request, Request)
-    assert "model" in request.values
+    parsed = parse(request, load())
+    assert isinstance(parsed, Parsed), parsed

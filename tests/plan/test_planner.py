@@ -167,13 +167,26 @@ def test_idle_memory_is_named_with_its_price(ask: Ask) -> None:
     small = {**JOB, "model": "Qwen/Qwen2.5-0.5B"}
     best = plan(ask(small, [offer(1, "h100-sxm5-80", "3")])).plans[0]
     assert best.idle.fraction > 0.5
-    assert best.idle.cost.amount == pytest.approx(float(best.cost.likely.amount) * best.idle.fraction, rel=1e-5)
+    assert best.idle.cost.amount == pytest.approx(best.cost.likely.amount * Decimal(best.idle.fraction), rel=Decimal("1e-5"))
     assert any(w.code == "oversized" for w in best.warnings)
 
 
-def test_a_service_rents_as_many_machines_as_its_load_needs(ask: Ask) -> None:
-    one = plan(ask(SERVICE, [offer(1, "a100-sxm4-80", "2")])).plans[0]
-    assert one.estimates[0].speed.serving is not None
-    load = one.estimates[0].speed.serving.requests_per_s.likely * 2.5
+@pytest.mark.parametrize("load", [0.01, 2.0, 10.0])
+def test_a_service_rents_the_fewest_machines_that_carry_its_load(ask: Ask, load: float) -> None:
     busy = {**SERVICE, "serving": {**SERVICE["serving"], "requests_per_s": load}}  # type: ignore[dict-item]
-    assert plan(ask(busy, [offer(1, "a100-sxm4-80", "2")])).plans[0].machines >= 2
+    best = plan(ask(busy, [offer(1, "a100-sxm4-80", "2")])).plans[0]
+    speed = best.estimates[0].speed.serving
+    assert speed is not None
+    capacity = speed.requests_per_s.likely
+    assert best.machines * capacity >= load * (1 - 1e-9)
+    assert (best.machines - 1) * capacity < load
+    assert best.gpus == best.machines
+
+
+def test_a_load_beyond_the_most_machines_says_what_they_would_carry(ask: Ask) -> None:
+    busy = {**SERVICE, "serving": {**SERVICE["serving"], "requests_per_s": 1e5}}  # type: ignore[dict-item]
+    group = plan(ask(busy, [offer(1, "a100-sxm4-80", "2")])).rejected[0]
+    assert group.reason is Reason.LOAD
+    assert group.nearest is not None
+    assert group.nearest.change is not None
+    assert group.nearest.change.knob == "serving.requests_per_s"

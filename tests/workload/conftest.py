@@ -230,7 +230,12 @@ ENGINES = [
         policy=training(master_weights=True),
     ),
     engine(
-        "torchtune", "lora qlora full_finetune", "data zero", (*PLAIN, "nf4"), policy=training(master_weights=False)
+        "torchtune",
+        "lora qlora full_finetune",
+        "data zero",
+        (*PLAIN, "nf4"),
+        policy=training(master_weights=False),
+        vendors="NVIDIA",
     ),
     engine("transformers", "inference full_finetune", "data layer_split", (*PLAIN, "nf4"), policy=serving("0", 1)),
     engine("trainer", "full_finetune", "data layer_split", PLAIN, policy=training(master_weights=True)),

@@ -48,6 +48,10 @@ def test_a_key_is_complete(key):
     assert key.metavar
 
 
+def test_no_two_keys_share_their_last_name():
+    assert len({path.rpartition(".")[2] for path in KEYS}) == len(KEYS)
+
+
 def test_a_shorthand_stands_for_keys():
     shorthands = [key for key in KEYS.values() if key.stands_for]
     assert [key.path for key in shorthands] == ["batch", "context"]

@@ -1,5 +1,7 @@
 """A request becomes a workload with every default listed, or findings that name all that is wrong."""
 
+from datetime import timedelta
+
 import pytest
 
 from rackrate.facts.accelerator import Precision
@@ -110,6 +112,7 @@ def test_an_online_service_with_its_defaults(book):
     )
     assert (serving.concurrency, serving.cache_bits) == (1, 16)
     assert work.is_service
+    assert work.horizon == timedelta(days=30)
     assert (work.use.hours_per_day, work.use.horizon_days) == (24, 30)
 
 
@@ -304,6 +307,7 @@ def test_limits_are_carried_over(book):
         ({"quantization": "awq"}, Code.UNKNOWN_NAME, "--quantization", "awq-int4"),
         ({"engine": "vllm", "quantization": "gguf-q4_k_m"}, Code.CONFLICT, "--quantization", "llama.cpp"),
         ({"engine": "vllm", "limits.vendors": "NVIDIA", "task": "lora"}, Code.CONFLICT, "--engine", "peft-trl"),
+        ({"engine": "torchtune", "limits.vendors": "AMD", "task": "lora"}, Code.CONFLICT, "--vendor", "NVIDIA"),
         ({"task": "lora", "quantization": "nf4"}, Code.CONFLICT, "--quantization", "qlora"),
         ({"task": "qlora", "quantization": "bf16"}, Code.CONFLICT, "--quantization", "nf4-dq"),
         ({"task": "full_finetune", "quantization": "nf4"}, Code.CONFLICT, "--quantization", "qlora"),
@@ -411,6 +415,9 @@ def test_a_flag_outranks_what_contradicts_it_in_the_file_and_says_so(book):
     ]
     parsed = from_file(table | {"training": {"tokens": 5}}, {"training.rows": 7}, book)
     assert parsed.workload.training.tokens == 7 * 3 * 512
+    parsed = from_file({"model": LLAMA, "batch": 4}, {"serving.concurrency": 8}, book)
+    assert parsed.workload.serving.concurrency == 8
+    assert "job.toml batch" in [f.subject for f in parsed.warnings]
 
 
 def test_a_task_by_flag_sets_the_other_tasks_keys_of_the_file_aside_and_says_so(book):
@@ -424,7 +431,7 @@ def test_a_task_by_flag_sets_the_other_tasks_keys_of_the_file_aside_and_says_so(
 @pytest.mark.parametrize(
     ("table", "subject", "action"),
     [
-        ({"modle": LLAMA}, "modle", "model"),
+        ({"modle": LLAMA}, "modle", "did you mean model or"),
         ({"training": {"lora_r": 8}}, "training.lora_r", "training.lora_rank"),
         ({"micro_batch": 8}, "micro_batch", "training.micro_batch"),
         ({"per_device_train_batch_size": 8}, "per_device_train_batch_size", "training.micro_batch"),

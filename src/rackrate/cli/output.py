@@ -63,8 +63,9 @@ def rich_table(table: Table, *, title: str = "") -> RenderableType:
 
     drawn = RichTable(box=SIMPLE_HEAD, title=title or None, title_justify="left", padding=(0, 1, 0, 0), show_edge=False)
     for index, name in enumerate(table.titles):
-        flush = "right" if index in table.right else "left"
-        drawn.add_column(name, justify=flush, overflow="fold", no_wrap=index == 0)
+        drawn.add_column(
+            name, justify="right" if index in table.right else "left", overflow="fold", no_wrap=index == 0
+        )
     for row in table.rows:
         drawn.add_row(*row)
     return drawn

@@ -96,7 +96,7 @@ def launch_s(replica: Replica) -> float:
 def _communication_s(replica: Replica, tokens: float) -> float:
     layout, link = replica.layout, replica.link
     payload = tokens * (replica.model.hidden_size or 0) * ACTIVATION_BYTES
-    reduces = tensor_parallel_s(link, layout.tensor, replica.layers, payload)
+    reduces = tensor_parallel_s(replica.tensor_link, layout.tensor, replica.layers, payload)
     if layout.pipeline <= 1:
         return reduces
     hop = _LAYER_SPLIT_HOP_S if layout.layer_split else link.latency_s + payload / link.bytes_per_s

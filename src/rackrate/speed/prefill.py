@@ -36,7 +36,7 @@ def prefill_terms(replica: Replica, sequences: float, prompt_tokens: float) -> d
         Bound.COMPUTE: (matrix_flop(replica, sequences, prompt_tokens) + attention) / replica.flop_per_s,
         Bound.CACHE_BANDWIDTH: 0.0,
         Bound.HOST: launch_s(replica),
-        Bound.COMMUNICATION: tensor_parallel_s(replica.link, replica.layout.tensor, replica.layers, payload),
+        Bound.COMMUNICATION: tensor_parallel_s(replica.tensor_link, replica.layout.tensor, replica.layers, payload),
     }
 
 

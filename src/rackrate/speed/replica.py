@@ -40,6 +40,8 @@ class Replica:
 
     ``read_bytes``: weights that a pass reads when all experts are touched, the
     input embedding left out; ``expert_bytes``: the routed experts among them.
+    ``tensor_link`` joins the cards of a tensor group, which are placed next to
+    each other (on a bridge where they fit), ``link`` all cards.
     ``cache_layer_bytes``: KV cache of one token in one layer on one card.
     ``stack_share``: what software reaches on this maker's cards, relative to
     NVIDIA's; ``kernel``: the same, times what this format's kernels reach relative
@@ -53,6 +55,7 @@ class Replica:
     layout: Layout
     rates: Rates
     link: Link
+    tensor_link: Link
     read_bytes: float
     expert_bytes: float
     cache_layer_bytes: float
@@ -94,11 +97,12 @@ class Replica:
     def expansion_s(self) -> float:
         """Seconds to expand all weights once: packed ones are read, 16-bit ones written and read again.
 
-        ``(4 + bytes a weight) N / (BW share q)``; with q = 0.6 this is the 80 to 190 ms
+        ``(4 + bytes a weight) N / (BW share q)``, N with all experts; with q = 0.6 this is the 80 to 190 ms
         that NF4 adds to a step of Llama-2 7B and 13B on A100 40 GB (Lightning-AI/litgpt
         tutorials/quantize, finetune tables).
         """
-        moved = (4 + self.weights.bytes_per_weight) * self.multiplied_params
+        params = self.multiplied_params + self.model.params_total - self.model.params_active
+        moved = (4 + self.weights.bytes_per_weight) * params
         bandwidth = self.rates.bandwidth_bytes_per_s * STREAM_SHARE * self.layout.tensor
         return moved / (bandwidth * self.policy.quantised_kernel)
 
@@ -121,6 +125,7 @@ def replica(workload: Workload, accelerator: Accelerator, layout: Layout, engine
         layout=layout,
         rates=peaks,
         link=link(accelerator, layout.gpus),
+        tensor_link=link(accelerator, layout.tensor),
         read_bytes=_read_bytes(model, weights),
         expert_bytes=routed_expert_params(model) * weights.bytes_per_weight,
         cache_layer_bytes=cache,

@@ -169,7 +169,7 @@ def _tensor_s(replica: Replica, training: Training) -> float:
     """Tensor-parallel all-reduces: two a layer forward, two backward, two when recomputed (arXiv 1909.08053)."""
     payload = training.micro_batch * training.sequence_tokens * (replica.model.hidden_size or 0) * ACTIVATION_BYTES
     forwards = _passes(training) - 1
-    return forwards * tensor_parallel_s(replica.link, replica.layout.tensor, replica.layers, payload)
+    return forwards * tensor_parallel_s(replica.tensor_link, replica.layout.tensor, replica.layers, payload)
 
 
 def _shard_s(replica: Replica, workload: Workload, training: Training) -> float:

@@ -165,10 +165,9 @@ def _unknown(path: str, subject: str, value: object) -> Finding:
 def similar_keys(path: str) -> list[str]:
     """The keys closest to an unknown one: by its name in other tools, by spelling, or by its last part."""
     word = path.strip('"')[:_WORD_AT_MOST].replace("-", "_")
-    last = word.rpartition(".")[2]
+    section, _, last = word.rpartition(".")
     known = [key.path for key in KEYS.values() if {word.lower(), last.lower()} & set(key.known_as)]
-    by_last: dict[str, list[str]] = {}
-    for key in KEYS:
-        by_last.setdefault(key.rpartition(".")[2], []).append(key)
-    close = [key for name in nearest(last, by_last) for key in by_last[name]] if last else []
+    by_last = {key.rpartition(".")[2]: key for key in KEYS}
+    close = [by_last[name] for name in nearest(last, by_last)]
+    close.sort(key=lambda key: key.rpartition(".")[0] != section)  # those of the same section first
     return list(dict.fromkeys([*known, *close, *nearest(word, KEYS)]))[:2]

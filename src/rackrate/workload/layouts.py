@@ -19,9 +19,12 @@ def layouts(model: Model, workload: Workload, engine: Engine, gpus: int) -> tupl
     ZeRO 2 (same traffic: Rajbhandari et al. 2020, arXiv 1910.02054, section
     7.2), ZeRO 1 beside ZeRO 2, and pipelines where weights can be sharded.
     """
+    training, adapters = workload.training, workload.task.trains_adapters
     for used in range(gpus, 0, -1):
-        training = workload.training
-        found = _serving(model, engine, used) if training is None else _training(model, workload, engine, used)
+        if training is None:
+            found = _serving(model, engine, used)
+        else:
+            found = _training(model, training, engine, used, adapters=adapters)
         if found:
             return tuple(sorted(found, key=_communication))
     return ()
@@ -78,16 +81,12 @@ def _layer_splits(model: Model, engine: Engine, sizes: list[int], gpus: int) -> 
     return [Layout(pipeline=n, data=gpus // n, layer_split=True) for n in sizes if 1 < n <= (model.layers or 0)]
 
 
-def _training(model: Model, workload: Workload, engine: Engine, gpus: int) -> list[Layout]:
+def _training(model: Model, training: Training, engine: Engine, gpus: int, *, adapters: bool) -> list[Layout]:
     """Data parallel with the ZeRO stages of the engine, alone and over tensor-parallel groups."""
-    training = workload.training
-    if training is None:
-        return []
     if gpus == 1:
         return [Layout()]
-    full = not workload.task.trains_adapters
-    stages = _zero_stages(engine, adapters=not full)
-    groups = [n for n in _divisors(gpus) if n == 1 or (full and _splits(model, engine, n))]
+    stages = _zero_stages(engine, adapters=adapters)
+    groups = [n for n in _divisors(gpus) if n == 1 or (not adapters and _splits(model, engine, n))]
     found = [
         Layout(tensor=n, data=gpus // n, zero_stage=stage if n < gpus else 0)
         for n in groups

@@ -166,13 +166,11 @@ def _currency(draft: Draft, book: FactBook) -> str:
 def _warn_of_context(draft: Draft, workload: Workload, engine: Engine) -> None:
     """Say when the plan is for more than the model can do, or for less than the engine would reserve."""
     most = workload.model.max_context
+    path, planned, by_engine = "serving.context_tokens", 0, _engine_context(engine, most)
     if workload.training is not None:
         path, planned, by_engine = "training.sequence_tokens", workload.training.sequence_tokens, 0
-    elif workload.serving is not None:
-        path, planned = "serving.context_tokens", workload.serving.context_tokens
-        by_engine = _engine_context(engine, most)
-    else:
-        return
+    if workload.serving is not None:
+        planned = workload.serving.context_tokens
     if most is not None and planned > most:
         draft.warning(
             path,
