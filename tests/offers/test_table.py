@@ -77,6 +77,7 @@ def row(name, price):
         validity_hours=float("inf"),
         interruptible=False,
         commitment_unknown=False,
+        price_is_from=False,
         excludes_host=False,
         day=1,
         dated=True,

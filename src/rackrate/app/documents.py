@@ -84,7 +84,9 @@ def finding_docs(findings: Iterable[Finding]) -> list[FindingDoc]:
 
 def assumption_docs(made: Iterable[Assumption]) -> list[AssumptionDoc]:
     """Defaults that were made."""
-    return [AssumptionDoc(key=a.key, value=a.value, why=a.why) for a in made]
+    from rackrate.workload.reasons import explain
+
+    return [AssumptionDoc(key=a.key, value=a.value, why=a.why, explanation=explain(a)) for a in made]
 
 
 def component_docs(parts: Iterable[Component]) -> list[ComponentDoc]:

@@ -48,6 +48,7 @@ class AssumptionDoc(Part, frozen=True, kw_only=True):
     key: str
     value: str
     why: str
+    explanation: str
 
 
 class ComponentDoc(Part, frozen=True, kw_only=True):

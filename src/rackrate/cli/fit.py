@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from rackrate.cli.options import workload_options
-from rackrate.cli.output import emit, output_options
+from rackrate.cli.output import as_of_option, day_of, emit, output_options
 from rackrate.cli.refusals import EXIT_NO, told
+
+if TYPE_CHECKING:
+    from datetime import datetime
 
 
 @click.command("fit")
 @click.argument("file", required=False, metavar="[FILE]")
 @workload_options
+@as_of_option
 @output_options
-def command(file: str | None, form: str | None, **flags: object) -> None:
+def command(file: str | None, at: datetime | None, form: str | None, **flags: object) -> None:
     r"""Show whether a workload fits on --gpu (times --gpus), what fills the memory, and what would make it fit.
 
     Exit code 0: it fits (perhaps tightly); 3: it does not; 2: the request
@@ -28,7 +34,7 @@ def command(file: str | None, form: str | None, **flags: object) -> None:
     from rackrate.cli import fit_screen
 
     with told(form):
-        document = fit(file, by_path(flags))
+        document = fit(file, by_path(flags), at=day_of(at))
     emit(form, document, lambda: fit_screen.table(document), lambda: fit_screen.screen(document))
     if document.verdict == "does_not_fit":
         raise SystemExit(EXIT_NO)

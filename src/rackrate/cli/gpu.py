@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
-from rackrate.cli.output import emit, output_options
+from rackrate.cli.output import as_of_option, day_of, emit, output_options
 from rackrate.cli.refusals import told
+
+if TYPE_CHECKING:
+    from datetime import datetime
 
 
 def _complete(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
@@ -17,8 +22,9 @@ def _complete(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> 
 @click.command("gpu")
 @click.argument("cards", nargs=-1, metavar="[CARD]...", shell_complete=_complete)
 @click.option("--currency", default="USD", show_default=True, help="Currency of the prices.")
+@as_of_option
 @output_options
-def command(cards: tuple[str, ...], currency: str, form: str | None) -> None:
+def command(cards: tuple[str, ...], currency: str, at: datetime | None, form: str | None) -> None:
     r"""Show the facts of CARD with a source for each number; several cards stand side by side; none lists all.
 
     \b
@@ -29,5 +35,5 @@ def command(cards: tuple[str, ...], currency: str, form: str | None) -> None:
     from rackrate.cli import gpu_screen
 
     with told(form):
-        document = gpu(cards, currency=currency)
+        document = gpu(cards, currency=currency, at=day_of(at))
     emit(form, document, lambda: gpu_screen.table(document), lambda: gpu_screen.screen(document))

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 if TYPE_CHECKING:
+    from datetime import date, datetime
+
     from rich.console import Console, RenderableType
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -38,6 +40,19 @@ def output_options(function: F) -> F:
         option = click.option(f"--{name}", "form", flag_value=name, help=f"Print {text}.")
         function = option(function)
     return function
+
+
+def as_of_option(function: F) -> F:
+    """Add --as-of: the day to answer for, so that an answer can be repeated."""
+    option = click.option(
+        "--as-of", "at", type=click.DateTime(["%Y-%m-%d"]), help="Answer as of this day (today), on its rules."
+    )
+    return option(function)
+
+
+def day_of(at: datetime | None) -> date | None:
+    """The day of a parsed --as-of."""
+    return None if at is None else at.date()
 
 
 def console(*, stderr: bool = False) -> Console:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from rackrate.cli.options import workload_options
-from rackrate.cli.output import emit, output_options
+from rackrate.cli.output import as_of_option, day_of, emit, output_options
 from rackrate.cli.refusals import EXIT_NO, told
+
+if TYPE_CHECKING:
+    from datetime import datetime
 
 
 @click.command("plan")
@@ -16,8 +21,11 @@ from rackrate.cli.refusals import EXIT_NO, told
     "--rank-by", "rank", type=click.Choice(["cost", "time", "both"]), default="cost", help="What to order plans by."
 )
 @click.option("--top", type=click.IntRange(1, 1000), default=8, show_default=True, help="How many plans to show.")
+@as_of_option
 @output_options
-def command(file: str | None, rank: str, top: int, form: str | None, **flags: object) -> None:
+def command(
+    file: str | None, rank: str, top: int, at: datetime | None, form: str | None, **flags: object
+) -> None:
     r"""Rank rental plans for a workload, described in FILE (TOML or JSON, - for stdin), by flags, or both.
 
     Flags win over the file. Exit code 0: a plan was found; 3: none, with the
@@ -32,7 +40,7 @@ def command(file: str | None, rank: str, top: int, form: str | None, **flags: ob
     from rackrate.cli import plan_screen
 
     with told(form):
-        document = plan(file, by_path(flags), rank=rank, limit=top)
+        document = plan(file, by_path(flags), rank=rank, limit=top, at=day_of(at))
     emit(form, document, lambda: plan_screen.table(document), lambda: plan_screen.screen(document))
     if not document.plans:
         raise SystemExit(EXIT_NO)

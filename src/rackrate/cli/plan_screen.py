@@ -151,10 +151,9 @@ def _cost_text(document: PlanDocument, plan: PlanDoc) -> str:
 
 
 def _price_text(plan: PlanDoc) -> str:
-    return (
-        f"{money(plan.price_per_hour)} {plan.price_currency}/h a machine, seen {plan.price_observed_at} "
-        f"({plan.price_age_days} days ago, {plan.price_observed_how.replace('_', ' ')}), {plan.price_source}"
-    )
+    how = words.SEEN.get(plan.price_observed_how, words.SEEN["page_read"])
+    seen = how.format(day=plan.price_observed_at, days=plan.price_age_days)
+    return f"{money(plan.price_per_hour)} {plan.price_currency}/h a machine, {seen}; {plan.price_source}"
 
 
 def _lost(document: PlanDocument) -> str:

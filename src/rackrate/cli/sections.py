@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from rackrate.cli import words
@@ -54,13 +54,24 @@ def warnings(found: Sequence[FindingDoc]) -> Iterator[RenderableType]:
     for finding in found:
         by_code.setdefault(finding.code, []).append(finding)
     for code, group in by_code.items():
-        yield _unpriced(group) if code == "unknown_rule" else _told(code, group)
+        if code == "unknown_rule":
+            yield from _without_rule(group)
+        else:
+            yield _told(code, group)
 
 
-def _unpriced(group: Sequence[FindingDoc]) -> str:
-    """Parts of the bill that no rule was seen for, in one line."""
-    parts = dict.fromkeys(f.subject.rpartition(": ")[2].replace("_", " ") for f in group)
-    return f"! unknown, not in the total: {', '.join(parts)} (no published rule was seen; ask the provider)"
+def _without_rule(group: Sequence[FindingDoc]) -> Iterator[str]:
+    """Parts of the bill that no rule was seen for: left out of the total, or assumed in it."""
+    left_out = _parts(f for f in group if f.severity != "info")
+    assumed = _parts(f for f in group if f.severity == "info")
+    if left_out:
+        yield f"! not in the cost, no price was seen: {left_out} (ask the provider)"
+    if assumed:
+        yield f"- no rule was seen, the careful side is assumed: {assumed}"
+
+
+def _parts(findings: Iterable[FindingDoc]) -> str:
+    return ", ".join(dict.fromkeys(f.subject.rpartition(": ")[2].replace("_", " ") for f in findings))
 
 
 def _told(code: str, group: Sequence[FindingDoc]) -> str:

@@ -16,6 +16,7 @@ REASONS = {
     "superseded": "replaced by a newer price of the same offer",
     "price_invalid": "price fails a sanity test",
     "price_incomplete": "price leaves out the host machine",
+    "price_from": "price is only the lowest of several ('from')",
     "commitment_unknown": "needs a commitment of unstated length",
     "no_exchange_rate": "no exchange rate for its currency",
     "no_layout": "model cannot be divided over its cards",
@@ -55,6 +56,14 @@ MARKETS = {
     "reserved_3y": "reserved 3y",
     "savings_1y": "savings 1y",
     "savings_3y": "savings 3y",
+}
+
+SEEN = {
+    "page_read": "seen {day}, {days} days ago",
+    "generated": "of a file dated {day}, {days} days ago",
+    "not_after": "seen on or before {day}, at least {days} days ago",
+    "not_before": "seen on or after {day}, at most {days} days ago",
+    "schema_era": "of a file kept until about {day}, {days} days ago",
 }
 
 TASKS = {

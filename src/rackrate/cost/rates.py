@@ -69,7 +69,8 @@ def rate_of(rule: BillingRule, currency: str) -> Rate | Unknown:
         return price
     match = _PERIOD.search(rule.unit)
     if match is not None:
-        return Rate(price, match[1], _PERIOD_HOURS[match[2]])
+        unit = "hour" if match[1] == "h" else match[1]
+        return Rate(price, unit, _PERIOD_HOURS[match[2]])
     if price.amount:
         return Unknown(f"the price is not for a time: {rule.value} {rule.unit}")
     return Rate(price, "hour", Decimal(1))

@@ -157,8 +157,9 @@ def room_bytes(policy: ServingPolicy, visible: float, context: Range, rest: Sequ
     the engine within share x visible, the CUDA context outside it, because the
     engine measures from after the context was made (vLLM
     v1/worker/gpu_worker.py init_device, utils/mem_utils.py memory_profiling).
-    ``static``: weights and cache within share x what was free at start, the
-    rest beside it (SGLang model_runner.py profile_max_num_token). ``free``:
+    ``static``: weights and cache within share x what is free once the
+    collectives are up, the rest beside it (SGLang model_runner.py
+    init_torch_distributed, profile_max_num_token). ``free``:
     the cache takes a share of what is left (TensorRT-LLM KvCacheConfig
     free_gpu_memory_fraction). Without a share: all that is left.
     """
@@ -171,7 +172,8 @@ def room_bytes(policy: ServingPolicy, visible: float, context: Range, rest: Sequ
         return left
     if policy.share_of == "free":
         return left.scaled(share)
-    static = share * (visible - context.likely) - rest[0].bytes.likely
+    free = visible - context.likely - _likely(rest, "non_torch")
+    static = share * free - _likely(rest, "weights")
     return Range(min(left.low, static), min(left.likely, static), min(left.high, static))
 
 

@@ -154,6 +154,7 @@ class _Reader:
             24.0 * int(days) if days else float("inf"),
             "interruptible" in flags,
             "commitment_unknown" in flags,
+            "price_is_from" in flags,
             "host" in excludes,
             self._days.get(observed_on) or self._day(observed_on),
             observed_how in DATE_IS_SURE,

@@ -52,6 +52,7 @@ class OfferRow(NamedTuple):
     validity_hours: float
     interruptible: bool
     commitment_unknown: bool
+    price_is_from: bool
     excludes_host: bool
     day: int
     dated: bool
@@ -99,6 +100,7 @@ class OfferTable:
     prepaid: Bools
     interruptible: Bools
     commitment_unknown: Bools
+    price_is_from: Bools
     excludes_host: Bools
     granularity_s: Floats
     minimum_s: Floats
@@ -167,6 +169,7 @@ class OfferTable:
             prepaid=_bools([row.prepaid for row in rows]),
             interruptible=_bools([row.interruptible for row in rows]),
             commitment_unknown=_bools([row.commitment_unknown for row in rows]),
+            price_is_from=_bools([row.price_is_from for row in rows]),
             excludes_host=_bools([row.excludes_host for row in rows]),
             granularity_s=_floats([float(meter.granularity_s) for meter in meters]),
             minimum_s=_floats([float(meter.minimum_s) for meter in meters]),
@@ -237,6 +240,7 @@ def _row(offer: Offer) -> OfferRow:
         validity_hours=offer.validity_days * 24.0 if offer.validity_days else float("inf"),
         interruptible=offer.interruptible,
         commitment_unknown=offer.commitment_unknown,
+        price_is_from=offer.price_is_from,
         excludes_host="host" in offer.excludes,
         day=offer.observed_on.toordinal(),
         dated=offer.observed_how in DATE_IS_SURE,

@@ -41,6 +41,7 @@ class Reason(StrEnum):
     SUPERSEDED = "superseded"
     PRICE_INVALID = "price_invalid"
     PRICE_INCOMPLETE = "price_incomplete"
+    PRICE_FROM = "price_from"
     COMMITMENT_UNKNOWN = "commitment_unknown"
     NO_RATE = "no_exchange_rate"
     NO_LAYOUT = "no_layout"

@@ -46,6 +46,8 @@ def change_for_filter(question: Question, reason: Reason, offer: Offer) -> Chang
         Reason.REGION: ("limits.regions", limits.regions, offer.region),
         Reason.REGION_UNKNOWN: ("limits.regions", limits.regions, "any"),
         Reason.MARKET: ("limits.markets", limits.markets, offer.market),
+        Reason.PRICE_FROM: ("limits.markets", limits.markets, offer.market),
+        Reason.COMMITMENT_UNKNOWN: ("limits.markets", limits.markets, offer.market),
         Reason.INTERRUPTIBLE: ("limits.interruptible", ("false",), "true"),
     }
     if reason not in table:

@@ -63,7 +63,9 @@ def _tests(question: Question) -> Iterator[tuple[Reason, Bools]]:
     yield Reason.SUPERSEDED, table.superseded
     yield Reason.PRICE_INVALID, ~table.priced
     yield Reason.PRICE_INCOMPLETE, table.excludes_host
-    yield Reason.COMMITMENT_UNKNOWN, table.commitment_unknown
+    asked_for = _by(table.markets, table.market, lambda name: _is_named(name, limits.markets))
+    yield Reason.PRICE_FROM, table.price_is_from & ~asked_for
+    yield Reason.COMMITMENT_UNKNOWN, table.commitment_unknown & ~asked_for
     rates = question.book.rates
     yield Reason.NO_RATE, _by(table.currencies, table.currency, lambda code: not rates.knows(code))
 
@@ -118,6 +120,11 @@ def _is_one_of(name: str, wanted: Collection[str]) -> bool:
     """Whether a market or provider is asked for: its own name, or the first words of it (``reserved``)."""
     folded = name.casefold()
     return any(folded == w.casefold() or folded.startswith((f"{w.casefold()}_", f"{w.casefold()}:")) for w in wanted)
+
+
+def _is_named(name: str, wanted: Collection[str]) -> bool:
+    """Whether a market is asked for by its own name: such an offer is planned on in spite of its doubts."""
+    return name.casefold() in {w.casefold() for w in wanted}
 
 
 def _chosen(name: str, wanted: Collection[str], unwanted: Collection[str]) -> bool:

@@ -63,4 +63,4 @@ def startup_assumption(question: Question) -> Assumption:
     text = ", ".join(
         f"{name.replace('_', ' ')} {format_hours(span.likely)}" for name, span in parts.items() if span.likely
     )
-    return Assumption(key="startup", value=text, why="fresh_machine_nothing_cached")
+    return Assumption(key="startup", value=text, why="fresh_machine")

@@ -40,7 +40,7 @@ def _about_offer(question: Question, plan: Plan) -> Iterator[Finding | None]:
             "can be interrupted; lost work and waiting are not in the cost",
             "checkpoint often",
         )
-    if len(plan.estimates) > 1:
+    if len(plan.estimates) > 1 and all(f.code is not Code.AMBIGUOUS_CARD for f in offer.findings):
         names = " or ".join(e.shape.accelerator for e in plan.estimates)
         yield _warn(Code.AMBIGUOUS_CARD, offer, f"the source does not say which card: {names}", "ask the provider")
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from rackrate.workload.workload import Assumption
 
 REASONS = {
+    "fresh_machine": "the machine is new: nothing is cached, so image and model are fetched while the meter runs; "
+    "the rates are assumptions named in rackrate.speed.startup",
     "asked_sizes": "the keys that were given belong to this task",
     "no_training_sizes": "no key of training was given",
     "usual_engine": "the engine most used for the task among those that load the format",

@@ -1,0 +1,136 @@
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.memory.build import GIB, SINGLE, card, measure, serve, train, with_serving, with_training
+
+from rackrate.facts import bundled
+from rackrate.memory.estimate_types import Verdict
+from rackrate.memory.fit import RANKS, Candidates, shortened, smallest_changes
+from rackrate.workload.workload import Checkpointing, Serving, Task
+
+BOOK = bundled.load()
+ALL = Candidates(formats=tuple(BOOK.formats.values()))
+LLAMA_7B = "meta-llama/Llama-2-7b-hf"
+
+
+def changes(workload, accelerator, engine, candidates=ALL):
+    return {c.knob: c for c in smallest_changes(workload, accelerator, SINGLE, BOOK.engine(engine), candidates)}
+
+
+def test_what_fits_needs_no_change():
+    assert changes(serve(BOOK, LLAMA_7B), card(40_960), "vllm") == {}
+
+
+def test_what_is_unknown_has_no_change():
+    assert changes(serve(BOOK, "google/flan-t5-base"), card(40_960), "vllm") == {}
+
+
+def test_full_fine_tuning_of_7b_on_80_gb_is_saved_by_16_bits_or_8_bit_moments_or_sharding():
+    workload = train(BOOK, LLAMA_7B, Task.FULL_FINETUNE, checkpointing=Checkpointing.FULL)
+    found = changes(workload, card(81_920), "axolotl")
+    assert set(found) == {"optimizer", "pure_16bit", "gpus"}
+    assert (found["optimizer"].before, found["optimizer"].after) == ("adamw", "adamw-8bit")
+    assert (found["gpus"].before, found["gpus"].after) == ("1", "2")
+    assert found["pure_16bit"].peak.high <= 80 * GIB
+
+
+def test_lora_that_is_too_wide_is_narrowed_checkpointed_or_quantised():
+    workload = train(
+        BOOK, "mistralai/Mistral-7B-v0.1", Task.LORA, tokens=1024, batch=8, lora_rank=8, lora_targets=("q", "v")
+    )
+    found = changes(workload, card(40_960), "peft-trl")
+    assert int(found["micro_batch"].after) == 3
+    assert found["checkpointing"].after == "selective"
+    assert "sequence_tokens" in found
+    assert "gpus" not in found  # each card would run the same micro-batch
+    assert "pure_16bit" not in found
+
+
+def test_qlora_is_offered_in_place_of_lora():
+    workload = train(BOOK, "meta-llama/Llama-2-13b-hf", Task.LORA, tokens=512, lora_rank=8, checkpointing=Checkpointing.FULL)
+    found = changes(workload, card(24_564), "peft-trl")
+    assert found["task"].after == "qlora nf4"
+    assert found["weights"].after in {"gptq-int8", "int8"}
+
+
+def test_a_70b_that_does_not_load_is_quantised_or_spread():
+    found = changes(serve(BOOK, "meta-llama/Meta-Llama-3.1-70B", "bf16", tokens=8192), card(81_559), "vllm")
+    assert found["gpus"].after in {"2", "4"}
+    assert BOOK.formats[found["weights"].after].bits_per_weight < 5
+    assert "concurrency" not in found
+
+
+def test_formats_that_the_card_cannot_compute_are_not_offered():
+    workload = serve(BOOK, "meta-llama/Llama-2-13b-hf", "bf16", tokens=8192)
+    old = changes(workload, card(24_564, (7, 5)), "vllm")
+    assert old["weights"].after != "fp8"
+    new = changes(workload, card(24_564, (8, 9)), "vllm")
+    assert BOOK.formats[new["weights"].after].bits_per_weight > 8
+
+
+def test_an_engine_that_cannot_queue_is_offered_fewer_requests():
+    workload = serve(BOOK, LLAMA_7B, concurrency=64)
+    found = changes(workload, card(40_960), "transformers")
+    most = int(found["concurrency"].after)
+    fits = measure(with_serving(workload, concurrency=most), card(40_960), BOOK.engine("transformers"))
+    fails = measure(with_serving(workload, concurrency=most + 1), card(40_960), BOOK.engine("transformers"))
+    assert fits.verdict is Verdict.FITS
+    assert fails.verdict is not Verdict.FITS
+    assert found["concurrency"].peak == fits.peak
+
+
+@given(mib=st.integers(min_value=20_000, max_value=90_000), batch=st.integers(min_value=1, max_value=64))
+def test_the_batch_found_is_the_largest_that_fits(mib, batch):
+    engine = BOOK.engine("peft-trl")
+    workload = train(BOOK, LLAMA_7B, Task.LORA, tokens=1024, batch=batch, lora_rank=8, lora_targets=("q", "v"))
+    found = {c.knob: c for c in smallest_changes(workload, card(mib), SINGLE, engine)}
+    if "micro_batch" not in found or found["micro_batch"].verdict is not Verdict.FITS:
+        return
+    best = int(found["micro_batch"].after)
+    assert 1 <= best < batch
+    assert measure(with_training(workload, micro_batch=best), card(mib), engine).verdict is Verdict.FITS
+    assert measure(with_training(workload, micro_batch=best + 1), card(mib), engine).verdict is not Verdict.FITS
+
+
+@given(mib=st.integers(min_value=8_000, max_value=90_000), tokens=st.integers(min_value=512, max_value=200_000))
+def test_every_change_leads_to_what_it_claims(mib, tokens):
+    workload = serve(BOOK, "meta-llama/Meta-Llama-3-8B", "bf16", tokens=tokens)
+    now = measure(workload, card(mib), BOOK.engine("vllm"))
+    found = smallest_changes(workload, card(mib), SINGLE, BOOK.engine("vllm"), ALL)
+    ranks = [RANKS.index(c.knob) for c in found]
+    assert ranks == sorted(ranks)
+    assert all(c.before != c.after for c in found)
+    verdicts = {c.verdict for c in found}
+    assert Verdict.DOES_NOT_FIT not in verdicts
+    assert now.verdict is not Verdict.FITS or not found
+    assert Verdict.TIGHT not in verdicts or now.verdict is Verdict.DOES_NOT_FIT
+    for change in found:
+        if change.knob == "context_tokens":
+            again = with_serving(workload, **fields(shortened(workload.serving, int(change.after))))
+            assert measure(again, card(mib), BOOK.engine("vllm")).verdict is change.verdict
+
+
+def fields(serving):
+    return {name: getattr(serving, name) for name in ("context_tokens", "prompt_tokens", "output_tokens")}
+
+
+@pytest.mark.parametrize(
+    ("context", "prompt", "output"),
+    [(1000, 488, 512), (600, 300, 300), (2, 1, 1), (1, 0, 1), (4096, 3584, 512)],
+)
+def test_a_shorter_context_takes_from_the_prompt_first(context, prompt, output):
+    full = Serving(online=True, prompt_tokens=8000, output_tokens=512, context_tokens=8512, concurrency=1)
+    short = shortened(full, context)
+    assert (short.context_tokens, short.prompt_tokens, short.output_tokens) == (context, prompt, output)
+
+
+def test_a_wider_layout_keeps_to_what_the_engine_can_divide():
+    workload = serve(BOOK, "meta-llama/Meta-Llama-3.1-70B", "bf16")
+    engine = replace(BOOK.engine("vllm"), parallel=frozenset({"data"}))
+    assert "gpus" not in {c.knob for c in smallest_changes(workload, card(81_559), SINGLE, engine)}
+    split = smallest_changes(
+        serve(BOOK, "meta-llama/Meta-Llama-3.1-70B", "gguf-q4_k_m"), card(24_564), SINGLE, BOOK.engine("llama.cpp")
+    )
+    assert {c.knob: c.after for c in split}["gpus"] == "2"
