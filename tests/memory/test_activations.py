@@ -25,7 +25,8 @@ PLAIN = Pass(
 
 
 @pytest.mark.parametrize(
-    "model_id", ["meta-llama/Llama-2-7b-hf", "meta-llama/Meta-Llama-3-8B", "meta-llama/Llama-3.2-1B", "Qwen/Qwen2.5-7B-Instruct"]
+    "model_id",
+    ["meta-llama/Llama-2-7b-hf", "meta-llama/Meta-Llama-3-8B", "meta-llama/Llama-3.2-1B", "Qwen/Qwen2.5-7B-Instruct"],
 )
 def test_gated_decoder_keeps_h_20_8f_4g_bytes_and_4_a_head(book, model_id):
     model = book.model(model_id)
@@ -106,6 +107,8 @@ def test_chunked_and_fused_losses_are_smaller():
     assert peaks == sorted(peaks, reverse=True)
 
 
-@pytest.mark.parametrize(("precision", "size"), [(Precision.BF16, 2), (Precision.FP8, 2), (Precision.FP32, 4), (Precision.TF32, 4)])
+@pytest.mark.parametrize(
+    ("precision", "size"), [(Precision.BF16, 2), (Precision.FP8, 2), (Precision.FP32, 4), (Precision.TF32, 4)]
+)
 def test_element_bytes(precision, size):
     assert element_bytes(precision) == size

@@ -16,7 +16,14 @@ LLAMA_7B = "meta-llama/Llama-2-7b-hf"
 
 
 def changes(workload, accelerator, engine, candidates=ALL):
-    return {c.knob: c for c in smallest_changes(workload, accelerator, SINGLE, BOOK.engine(engine), candidates)}
+    """The first change of each setting."""
+    found = smallest_changes(workload, accelerator, SINGLE, BOOK.engine(engine), candidates)
+    return {c.knob: c for c in reversed(found)}
+
+
+def formats(workload, accelerator, engine):
+    found = smallest_changes(workload, accelerator, SINGLE, BOOK.engine(engine), ALL)
+    return [c.after for c in found if c.knob == "weights"]
 
 
 def test_what_fits_needs_no_change():
@@ -49,7 +56,9 @@ def test_lora_that_is_too_wide_is_narrowed_checkpointed_or_quantised():
 
 
 def test_qlora_is_offered_in_place_of_lora():
-    workload = train(BOOK, "meta-llama/Llama-2-13b-hf", Task.LORA, tokens=512, lora_rank=8, checkpointing=Checkpointing.FULL)
+    workload = train(
+        BOOK, "meta-llama/Llama-2-13b-hf", Task.LORA, tokens=512, lora_rank=8, checkpointing=Checkpointing.FULL
+    )
     found = changes(workload, card(24_564), "peft-trl")
     assert found["task"].after == "qlora nf4"
     assert found["weights"].after in {"gptq-int8", "int8"}
@@ -58,16 +67,23 @@ def test_qlora_is_offered_in_place_of_lora():
 def test_a_70b_that_does_not_load_is_quantised_or_spread():
     found = changes(serve(BOOK, "meta-llama/Meta-Llama-3.1-70B", "bf16", tokens=8192), card(81_559), "vllm")
     assert found["gpus"].after in {"2", "4"}
-    assert BOOK.formats[found["weights"].after].bits_per_weight < 5
     assert "concurrency" not in found
+    assert "context_tokens" not in found
+
+
+def test_formats_go_from_eight_bits_down_and_keep_to_the_kind_the_engine_usually_loads():
+    large = serve(BOOK, "meta-llama/Meta-Llama-3.1-70B", "bf16", tokens=8192)
+    small = serve(BOOK, "meta-llama/Llama-2-13b-hf", "fp16")
+    assert formats(large, card(81_559, (9, 0)), "vllm")[-1] in {"nf4", "nvfp4-weight-only"}
+    assert [BOOK.formats[f].bits_per_weight > 6 for f in formats(small, card(24_564), "vllm")] == [True, False, False]
+    assert formats(small, card(24_564), "llama.cpp") == ["gguf-q8_0", "gguf-q5_k_m", "gguf-q4_k_m"]
 
 
 def test_formats_that_the_card_cannot_compute_are_not_offered():
-    workload = serve(BOOK, "meta-llama/Llama-2-13b-hf", "bf16", tokens=8192)
-    old = changes(workload, card(24_564, (7, 5)), "vllm")
-    assert old["weights"].after != "fp8"
-    new = changes(workload, card(24_564, (8, 9)), "vllm")
-    assert BOOK.formats[new["weights"].after].bits_per_weight > 8
+    only = Candidates(formats=(BOOK.formats["fp8"],))
+    workload = serve(BOOK, "meta-llama/Llama-2-13b-hf", "bf16")
+    assert "weights" not in changes(workload, card(24_564, (8, 6)), "vllm", only)
+    assert changes(workload, card(24_564, (8, 9)), "vllm", only)["weights"].after == "fp8"
 
 
 def test_an_engine_that_cannot_queue_is_offered_fewer_requests():
@@ -118,7 +134,7 @@ def fields(serving):
 
 @pytest.mark.parametrize(
     ("context", "prompt", "output"),
-    [(1000, 488, 512), (600, 300, 300), (2, 1, 1), (1, 0, 1), (4096, 3584, 512)],
+    [(1000, 500, 500), (600, 300, 300), (2, 1, 1), (1, 0, 1), (4096, 3584, 512)],
 )
 def test_a_shorter_context_takes_from_the_prompt_first(context, prompt, output):
     full = Serving(online=True, prompt_tokens=8000, output_tokens=512, context_tokens=8512, concurrency=1)

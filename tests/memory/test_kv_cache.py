@@ -109,3 +109,9 @@ def test_a_cache_that_no_formula_describes_is_unknown(book):
     found = shape(book, "deepseek-ai/DeepSeek-V4-Pro")
     assert isinstance(found, Unknown)
     assert "DeepSeek-V4-Pro" in found.reason
+
+
+def test_heads_that_are_not_known_are_not_zero(book):
+    nameless = replace(book.model("meta-llama/Llama-2-7b-hf"), kv_heads=None)
+    found = cache_shape(nameless, stages(32, Layout())[0], 1, 16, book.engine("vllm").serving)
+    assert isinstance(found, Unknown)

@@ -27,7 +27,8 @@ def test_half_widths_add_as_squares():
 
 
 @pytest.mark.parametrize(
-    ("usable", "expected"), [(30.0, Verdict.FITS), (26.0, Verdict.FITS), (25.9, Verdict.TIGHT), (20.9, Verdict.DOES_NOT_FIT)]
+    ("usable", "expected"),
+    [(30.0, Verdict.FITS), (26.0, Verdict.FITS), (25.9, Verdict.TIGHT), (20.9, Verdict.DOES_NOT_FIT)],
 )
 def test_verdict_is_about_the_high_end(usable, expected):
     assert verdict(Range(15.0, 21.0, 26.0), usable) is expected

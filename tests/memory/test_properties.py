@@ -48,10 +48,11 @@ def trainings(draw):
 
 
 @given(model=MODELS, server=SERVERS, mib=CARDS, tokens=SIZES, more=FACTORS, concurrency=FACTORS)
-def test_longer_sequences_never_need_less(model, server, mib, tokens, more, concurrency):
+def test_longer_sequences_never_need_less(*, model, server, mib, tokens, more, concurrency):
     engine, accelerator = BOOK.engine(server), card(mib)
     short, long = (
-        measure(serve(BOOK, model, tokens=n, concurrency=concurrency), accelerator, engine) for n in (tokens, tokens * more)
+        measure(serve(BOOK, model, tokens=n, concurrency=concurrency), accelerator, engine)
+        for n in (tokens, tokens * more)
     )
     assert long.peak.likely >= short.peak.likely * (1 - 1e-12)
     assert long.cache.full_sequences <= short.cache.full_sequences
@@ -59,7 +60,7 @@ def test_longer_sequences_never_need_less(model, server, mib, tokens, more, conc
 
 @given(model=MODELS, server=SERVERS, mib=CARDS, tokens=SIZES, concurrency=st.integers(1, 64), more=FACTORS)
 def test_more_requests_never_need_less_and_never_change_the_verdict_where_they_queue(
-    model, server, mib, tokens, concurrency, more
+    *, model, server, mib, tokens, concurrency, more
 ):
     engine, accelerator = BOOK.engine(server), card(mib)
     workload = serve(BOOK, model, tokens=tokens, concurrency=concurrency)
@@ -133,7 +134,12 @@ def states(found):
     return sum(p.bytes.likely for p in found.components if p.name in names)
 
 
-@given(model=MODELS, server=st.sampled_from(["vllm", "sglang", "tensorrt-llm"]), tokens=SIZES, tensor=st.sampled_from([1, 2, 4]))
+@given(
+    model=MODELS,
+    server=st.sampled_from(["vllm", "sglang", "tensorrt-llm"]),
+    tokens=SIZES,
+    tensor=st.sampled_from([1, 2, 4]),
+)
 def test_more_tensor_parallelism_never_needs_more_on_a_card(model, server, tokens, tensor):
     engine, accelerator = BOOK.engine(server), card(143_771)
     workload = serve(BOOK, model, tokens=tokens)

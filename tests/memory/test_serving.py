@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 from tests.memory.build import GB, GIB, bare, card, likely, measure, serve, with_policy
 
@@ -180,7 +182,9 @@ def test_static_pool_of_sglang_holds_367404_tokens(book):
 
 
 def test_bert_large_in_16_bits_needs_under_one_gb_beside_the_context(book, a100_40):
-    found = measure(serve(book, "google-bert/bert-large-uncased", tokens=512, output=0), a100_40, book.engine("transformers"))
+    found = measure(
+        serve(book, "google-bert/bert-large-uncased", tokens=512, output=0), a100_40, book.engine("transformers")
+    )
     assert found.cache is None
     assert found.allocated.likely / GB < 1.0
 
@@ -204,10 +208,17 @@ def test_what_is_not_modelled_says_so(book, a100_80, vllm, model, word):
     assert word in found.reason
 
 
+@pytest.mark.parametrize("field", ["layers", "hidden_size", "moe_intermediate_size"])
+def test_a_shape_that_is_not_known_is_no_answer(book, a100_80, vllm, field):
+    workload = serve(book, "Qwen/Qwen3-30B-A3B")
+    nameless = replace(workload, model=replace(workload.model, **{field: None}))
+    found = estimate(nameless, a100_80, Layout(), vllm)
+    assert isinstance(found, Unknown)
+    assert "Qwen3-30B-A3B" in found.reason
+
+
 def test_a_card_of_unknown_memory_is_no_answer(book, vllm):
-    nameless = card(1)
-    nameless = type(nameless)(**{s: getattr(nameless, s) for s in nameless.__slots__} | {"facts": {}})
-    found = estimate(serve(book, LLAMA_7B), nameless, Layout(), vllm)
+    found = estimate(serve(book, LLAMA_7B), replace(card(1), facts={}), Layout(), vllm)
     assert isinstance(found, Unknown)
     assert "test-card" in found.reason
 

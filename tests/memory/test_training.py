@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 from tests.memory.build import GB, GIB, card, likely, measure, train, with_policy, with_training
 
@@ -22,7 +24,9 @@ def trainer(book):
     return book.engine("transformers")
 
 
-def test_full_fine_tuning_of_7b_in_mixed_precision_shows_54_gb_of_moments_and_does_not_fit_80_gb(book, a100_80, trainer):
+def test_full_fine_tuning_of_7b_in_mixed_precision_shows_54_gb_of_moments_and_does_not_fit_80_gb(
+    book, a100_80, trainer
+):
     workload = train(book, LLAMA_7B, Task.FULL_FINETUNE, checkpointing=FULL)
     found = measure(workload, a100_80, trainer)
     assert likely(found, "optimizer_states") == 8 * 6_738_415_616
@@ -34,11 +38,8 @@ def test_full_fine_tuning_of_7b_in_mixed_precision_shows_54_gb_of_moments_and_do
 
 def test_a_nominal_7b_has_56_gb_of_moments(book, a100_80, trainer):
     workload = train(book, LLAMA_7B, Task.FULL_FINETUNE)
-    nominal = type(workload.model)(
-        **{s: getattr(workload.model, s) for s in workload.model.__slots__} | {"params_total": 7_000_000_000}
-    )
-    workload = type(workload)(**{s: getattr(workload, s) for s in workload.__slots__} | {"model": nominal})
-    assert likely(measure(workload, a100_80, trainer), "optimizer_states") == 56e9
+    nominal = replace(workload, model=replace(workload.model, params_total=7_000_000_000))
+    assert likely(measure(nominal, a100_80, trainer), "optimizer_states") == 56e9
 
 
 def test_pure_16_bit_peaks_at_ten_bytes_a_parameter_at_the_step(book, a100_80, trainer):
@@ -57,7 +58,12 @@ def test_a_fused_step_peaks_two_bytes_lower_or_earlier(book, a100_80, trainer):
 
 @pytest.mark.parametrize(
     ("change", "fits"),
-    [({"optimizer": "adamw-8bit"}, True), ({"optimizer": "paged-adamw-8bit"}, True), ({"optimizer": "adafactor"}, True), ({}, False)],
+    [
+        ({"optimizer": "adamw-8bit"}, True),
+        ({"optimizer": "paged-adamw-8bit"}, True),
+        ({"optimizer": "adafactor"}, True),
+        ({}, False),
+    ],
 )
 def test_what_makes_7b_full_fine_tuning_fit_80_gb(book, a100_80, trainer, change, fits):
     workload = train(book, LLAMA_7B, Task.FULL_FINETUNE, checkpointing=FULL, **change)
@@ -77,7 +83,12 @@ def test_8b_full_fine_tuning_has_128_gb_of_states_and_dies_at_the_step(book, a10
 def test_32b_on_seven_80_gb_cards_has_75_gb_of_states_each_and_does_not_fit(book, a100_80):
     # hiyouga/LlamaFactory#6999
     workload = train(
-        book, "deepseek-ai/DeepSeek-R1-Distill-Qwen-32B", Task.FULL_FINETUNE, tokens=1024, checkpointing=FULL, global_batch=7
+        book,
+        "deepseek-ai/DeepSeek-R1-Distill-Qwen-32B",
+        Task.FULL_FINETUNE,
+        tokens=1024,
+        checkpointing=FULL,
+        global_batch=7,
     )
     found = measure(workload, a100_80, book.engine("deepspeed"), Layout(data=7, zero_stage=3))
     states = sum(likely(found, n) for n in ("weights", "gradients", "optimizer_states", "master_weights"))
@@ -178,7 +189,9 @@ def test_a_pipeline_keeps_more_micro_batches_at_its_start_and_the_head_at_its_en
 
 
 def test_fp32_training_keeps_sixteen_bytes_and_no_copies(book, a100_80, trainer):
-    workload = train(book, "google-bert/bert-large-uncased", Task.FULL_FINETUNE, tokens=512, form="fp32", precision=Precision.FP32)
+    workload = train(
+        book, "google-bert/bert-large-uncased", Task.FULL_FINETUNE, tokens=512, form="fp32", precision=Precision.FP32
+    )
     found = measure(workload, a100_80, trainer)
     names = [p.name for p in found.components]
     static = sum(likely(found, n) for n in ("weights", "gradients", "optimizer_states"))
@@ -213,8 +226,7 @@ def test_kepler_contexts_load_every_kernel(book, trainer):
 
 @pytest.mark.parametrize("task", [Task.DIFFUSION, Task.RENDER])
 def test_what_does_not_train_a_language_model_is_not_yet_known(book, a100_80, trainer, task):
-    workload = train(book, LLAMA_7B, Task.FULL_FINETUNE)
-    workload = type(workload)(**{s: getattr(workload, s) for s in workload.__slots__} | {"task": task})
+    workload = replace(train(book, LLAMA_7B, Task.FULL_FINETUNE), task=task)
     found = estimate(workload, a100_80, Layout(), trainer)
     assert isinstance(found, Unknown)
     assert "not modelled yet" in found.reason
@@ -227,4 +239,6 @@ def test_an_unknown_optimizer_is_unknown_memory(book, a100_80, trainer):
 
 
 def test_a_serving_engine_does_not_train(book, a100_80):
-    assert isinstance(estimate(train(book, LLAMA_7B, Task.LORA, lora_rank=8), a100_80, Layout(), book.engine("vllm")), Unknown)
+    assert isinstance(
+        estimate(train(book, LLAMA_7B, Task.LORA, lora_rank=8), a100_80, Layout(), book.engine("vllm")), Unknown
+    )

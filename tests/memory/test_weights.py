@@ -34,7 +34,8 @@ def test_groups_of_llama_2_7b_are_its_matrices(book):
 
 
 @pytest.mark.parametrize(
-    "model_id", [LLAMA, "Qwen/Qwen3-30B-A3B", "deepseek-ai/DeepSeek-V3", "mistralai/Mixtral-8x7B-v0.1", "microsoft/phi-2"]
+    "model_id",
+    [LLAMA, "Qwen/Qwen3-30B-A3B", "deepseek-ai/DeepSeek-V3", "mistralai/Mixtral-8x7B-v0.1", "microsoft/phi-2"],
 )
 def test_closed_formulas_name_nearly_every_parameter(book, model_id):
     model = book.model(model_id)

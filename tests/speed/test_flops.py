@@ -22,7 +22,11 @@ def test_input_embedding_is_looked_up_and_not_multiplied(book):
 
 
 def test_tied_embedding_is_multiplied_as_the_head(book):
-    gemma = book.model("google/gemma-2-2b-it") if "google/gemma-2-2b-it" in book.model_ids else book.model("google/gemma-2-2b")
+    gemma = (
+        book.model("google/gemma-2-2b-it")
+        if "google/gemma-2-2b-it" in book.model_ids
+        else book.model("google/gemma-2-2b")
+    )
     assert gemma.tie_embeddings
     assert multiplied_params(gemma) == gemma.params_active
 

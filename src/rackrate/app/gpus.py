@@ -29,8 +29,17 @@ def gpu(cards: Sequence[str] = (), *, currency: str = "USD", at: date | None = N
     here = context(at)
     _check_currency(currency, here)
     found = [here.book.accelerators[i] for i in _ids(cards, here)]
-    prices = here.catalog.table.records() if cards else ()
-    return GpuDocument(**header("gpu", here), gpus=[_doc(card, prices, here, currency) for card in found])
+    offers = {card.id: _rentable(card, here) for card in found} if cards else {}
+    return GpuDocument(
+        **header("gpu", here), gpus=[_doc(card, offers.get(card.id, ()), here, currency) for card in found]
+    )
+
+
+def _rentable(card: Accelerator, here: Context) -> tuple[Offer, ...]:
+    """Current offers that are surely this card, priced in full and without a commitment of unstated length."""
+    table = here.catalog.table
+    current = table.surely(card.id) & table.priced & ~table.superseded
+    return table.records(current & ~table.commitment_unknown & ~table.price_is_from & ~table.excludes_host)
 
 
 def _ids(cards: Sequence[str], here: Context) -> list[str]:
@@ -159,12 +168,10 @@ def _notes(card: Accelerator) -> list[str]:
 
 
 def _prices(card: Accelerator, offers: Iterable[Offer], here: Context, currency: str) -> list[PriceDoc]:
-    """The cheapest whole-card offer of each market that is surely this card, per card and hour."""
+    """The cheapest whole-card offer of each market, per card and hour."""
     cheapest: dict[str, tuple[Money, Offer]] = {}
     for offer in offers:
-        if offer.cards != (card.id,) or offer.share < 1 or "host" in offer.excludes:
-            continue
-        if not here.book.rates.knows(offer.price.currency):
+        if offer.share < 1 or not here.book.rates.knows(offer.price.currency):
             continue
         hourly = here.book.rates.convert(offer.price_per_hour, currency)
         per_card = Money(hourly.amount / offer.gpus, currency)

@@ -33,8 +33,8 @@ ROUND_TOKENS = 64
 """Token counts above a thousand are searched in steps of this many."""
 
 MOST_GPUS = 8
-FOUR_BIT = 6.0
-"""Formats below this many bits a weight train adapters only as QLoRA."""
+BIT_CLASSES = (6.0, 5.0, 0.0)
+"""Formats are tried by class: about 8 bits, 5 to 6, 4 and fewer. Below the first, adapters train as QLoRA."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,21 +159,33 @@ def shortened(serving: Serving, context: int) -> Serving:
 
 
 def _format_changes(case: Case, candidates: Candidates, wanted: Verdict) -> Iterator[Change | None]:
-    """The widest 8-bit and the widest 4-bit format that fit, and QLoRA in place of LoRA."""
+    """One format of each class of bits that fits, and QLoRA in place of LoRA."""
     work = case.workload
     if work.task in {Task.FULL_FINETUNE, Task.PRETRAIN}:
         return
-    smaller = sorted(
-        (f for f in candidates.formats if f.bits_per_weight < work.weights.bits_per_weight and _usable(case, f)),
-        key=lambda f: -f.bits_per_weight,
-    )
-    eight = [f for f in smaller if f.bits_per_weight >= FOUR_BIT]
-    four = [f for f in smaller if f.bits_per_weight < FOUR_BIT]
-    yield _first("weights", work.weights.id, [(f.id, _with_weights(case, f)) for f in eight], wanted)
-    if work.task is Task.LORA:
-        yield _first("task", f"lora {work.weights.id}", [(f"qlora {f.id}", _as_qlora(case, f)) for f in four], wanted)
-    else:
-        yield _first("weights", work.weights.id, [(f.id, _with_weights(case, f)) for f in four], wanted)
+    before = work.weights.id
+    for forms in _smaller_formats(case, candidates):
+        if work.task is Task.LORA and forms and forms[0].bits_per_weight < BIT_CLASSES[0]:
+            options = [(f"qlora {f.id}", _as_qlora(case, f)) for f in forms]
+            yield _first("task", f"lora {before}", options, wanted)
+        else:
+            yield _first("weights", before, [(f.id, _with_weights(case, f)) for f in forms], wanted)
+
+
+def _smaller_formats(case: Case, candidates: Candidates) -> list[list[WeightFormat]]:
+    """Formats with fewer bits than now, by class; those first that are of the engine's usual kind, then the widest.
+
+    Kinds are told by whether a format needs tensor cores of some generation:
+    GGUF files do not, so they come last in an engine that mostly loads others.
+    """
+    now = case.workload.weights.bits_per_weight
+    usable = [f for f in candidates.formats if f.bits_per_weight < now and _usable(case, f)]
+    tied_to_cards = 2 * sum(f.min_compute_capability is not None for f in usable) >= len(usable)
+    usable.sort(key=lambda f: ((f.min_compute_capability is not None) is not tied_to_cards, -f.bits_per_weight))
+    ends = (float("inf"), *BIT_CLASSES)
+    return [
+        [f for f in usable if low <= f.bits_per_weight < high] for high, low in zip(ends, BIT_CLASSES, strict=False)
+    ]
 
 
 def _usable(case: Case, form: WeightFormat) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from rackrate.evidence import Range, Unknown
+from rackrate.evidence import Range
 from rackrate.memory.estimate_types import Component, Phase, Verdict
 
 SERVING = (Phase.PREFILL, Phase.DECODE)
@@ -52,8 +52,3 @@ def verdict(peak: Range, usable: float) -> Verdict:
     if peak.high <= usable:
         return Verdict.FITS
     return Verdict.TIGHT if peak.likely <= usable else Verdict.DOES_NOT_FIT
-
-
-def unknown_part(*values: object) -> Unknown | None:
-    """The first of ``values`` that is not known."""
-    return next((v for v in values if isinstance(v, Unknown)), None)

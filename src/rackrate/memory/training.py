@@ -247,8 +247,11 @@ def _activation_parts(s: Setting) -> list[Component]:
     else:
         kept, name = checkpoint_bytes_per_token(model, how) * s.tokens * batches, "checkpoints"
     growing = 0.0 if s.accumulates else s.sharded(s.weight_size * s.trained, ZERO_GRADIENTS)
-    parts = [part(name, _spread(kept), *_FORWARD), part("backward_layer", _spread(layer), Phase.BACKWARD)]
-    if kept > growing and (s.training.checkpointing is not Checkpointing.NONE or s.stage.in_flight > 1):
+    again = s.training.checkpointing is not Checkpointing.NONE or s.stage.in_flight > 1
+    whole = again and not growing
+    parts = [part(name, _spread(kept), *(_UNTIL_STEP if whole else _FORWARD))]
+    parts.append(part("backward_layer", _spread(layer), Phase.BACKWARD))
+    if again and not whole and kept > growing:
         parts.append(part(name, _spread(kept - growing), Phase.BACKWARD, note="beyond the gradients"))
     return parts
 

@@ -17,27 +17,21 @@ from rackrate.facts.accelerator import Accelerator, Interconnect
 # 193-208 of 300 (Azure/azurehpc-health-checks; NVIDIA/nccl-tests#178), H100 PCIe pair 116 of 300 (nccl-tests#194).
 NVLINK_SHARE = 0.65
 
-# All-reduce over PCIe 4 x16, bytes/s by number of cards; machines differ more than cards. Two cards 20 GB/s
-# (L40S, ai-dynamo/aiconfigurator; 3 A100 over PCIe likewise, NVIDIA/nccl-tests#178); four 5.5 (L40S, the same),
-# 12.7 (tinygrad/open-gpu-kernel-modules#22) and 25 (A100, Azure/azurehpc-health-checks); eight 1.3 (L40S) and,
-# with PCIe 5 behind switches, 28, where four have 35 (NVIDIA/nccl#1639). Round middles are taken, in proportion
-# to the rate of the generation; a machine without peer-to-peer traffic is slower.
-PCIE_BYTES_PER_S = {2: 20e9, 4: 15e9, 8: 12e9}
+# All-reduce over PCIe 4 x16 by number of cards: seconds of a small one, and bytes/s of a large one; machines
+# differ more than cards. Two cards 20 GB/s (L40S, ai-dynamo/aiconfigurator; 3 A100 over PCIe likewise,
+# NVIDIA/nccl-tests#178); four 5.5 (L40S, the same), 12.7 (tinygrad/open-gpu-kernel-modules#22) and 25 (A100,
+# Azure/azurehpc-health-checks); eight 1.3 (L40S) and, with PCIe 5 behind switches, 28, where four have 35
+# (NVIDIA/nccl#1639): round middles, in proportion to the rate of the generation. Small messages take 17-18 us
+# on four cards (nccl-tests#293, tinygrad#22) and 42 on eight RTX 4090 (NVIDIA/nccl#1530).
+PCIE = {2: (12e-6, 20e9), 4: (17e-6, 15e9), 8: (42e-6, 12e9)}
 _PCIE_TABLE_GENERATION = 4.0
 
 # AMD's mesh has a link between each two cards: 47.7 GB/s for 2 and 313 for 8 MI300X, i.e. about 45 per
 # neighbour (stas00/ml-engineering network/README.md). Assumed for other makers' meshes too.
 MESH_BYTES_PER_S_PER_NEIGHBOUR = 45e9
 
-# Latency of one small all-reduce, seconds: custom kernels over NVLink 4.9-13 us (vLLM custom all-reduce,
-# NCCL on 2 to 8 A100), PCIe 17-42 us (NVIDIA/nccl-tests#293 and nccl#1530).
-LATENCY_S = {
-    Interconnect.NONE: 0.0,
-    Interconnect.NVSWITCH: 9e-6,
-    Interconnect.NVLINK_BRIDGE: 9e-6,
-    Interconnect.OTHER: 15e-6,
-    Interconnect.PCIE: 15e-6,
-}
+# Latency of one small all-reduce, seconds: custom kernels and NCCL over NVLink 4.9-13 us (vLLM, 2 to 8 A100).
+LATENCY_S = {Interconnect.NVSWITCH: 9e-6, Interconnect.NVLINK_BRIDGE: 9e-6, Interconnect.OTHER: 15e-6}
 
 # Share of the bus bandwidth that is left of it between the products of a tensor-parallel layer: nothing
 # overlaps there, and narrower products lose too. One number fits A100, H100 and H200 behind NVSwitch (2, 4
@@ -62,16 +56,16 @@ def link(accelerator: Accelerator, gpus: int) -> Link:
     if kind is Interconnect.OTHER:
         return Link(kind, LATENCY_S[kind], MESH_BYTES_PER_S_PER_NEIGHBOUR * (gpus - 1))
     if kind is Interconnect.PCIE or isinstance(one_way, Unknown):
-        return Link(Interconnect.PCIE, LATENCY_S[Interconnect.PCIE], _pcie_bytes_per_s(accelerator, gpus))
+        return _pcie(accelerator, gpus)
     return Link(kind, LATENCY_S[kind], NVLINK_SHARE * one_way)
 
 
-def _pcie_bytes_per_s(accelerator: Accelerator, gpus: int) -> float:
-    """The table's rate, doubled or halved for each generation above or below the fourth."""
+def _pcie(accelerator: Accelerator, gpus: int) -> Link:
+    """The table's link, its rate doubled or halved for each generation above or below the fourth."""
     generation = accelerator.number("pcie_gen")
     newer = 0.0 if isinstance(generation, Unknown) else generation - _PCIE_TABLE_GENERATION
-    rate = next((rate for count, rate in PCIE_BYTES_PER_S.items() if gpus <= count), PCIE_BYTES_PER_S[8])
-    return rate * math.pow(2.0, newer)
+    latency, rate = next((found for count, found in PCIE.items() if gpus <= count), PCIE[8])
+    return Link(Interconnect.PCIE, latency, rate * math.pow(2.0, newer))
 
 
 def all_reduce_s(link: Link, gpus: int, payload_bytes: float) -> float:

@@ -28,7 +28,8 @@ def estimate(
     """The speed of ``layout.gpus`` cards in one machine, all replicas together.
 
     Unknown where the bandwidth or the dense rate of the arithmetic that is
-    needed has no source, and where nothing fits in the KV cache. Interval: 80 %,
+    needed has no source, where the engine does not do the task, and where
+    nothing fits in the KV cache. Interval: 80 %,
     as wide as the engine's published rows scatter, never above the physical ceiling.
     """
     one = replica(workload, accelerator, layout, engine)
@@ -36,6 +37,9 @@ def estimate(
         return one
     measured = accelerator.vendor == "NVIDIA" and not one.rates.emulated
     spread = engine.speed.spread * (1.0 if measured else UNMEASURED_WIDER)
+    reached = engine.speed.prefill_flop if workload.training is None else engine.speed.train_flop
+    if reached <= 0:
+        return Unknown(f"{engine.title} does not do {workload.task}")
     if workload.training is not None:
         found = _trained(one, workload, workload.training, spread)
     elif workload.serving is not None and workload.model.generates_text:
