@@ -24,7 +24,7 @@ from rackrate.facts.accelerator import Accelerator
 from rackrate.facts.engine import Engine
 from rackrate.memory.estimate import estimate
 from rackrate.memory.estimate_types import MemoryEstimate, Verdict
-from rackrate.memory.fit import smallest_changes
+from rackrate.memory.fit import Candidates, Change, smallest_changes
 from rackrate.plan.remarks import short_of_concurrency
 from rackrate.problems import Code, Finding, Refused
 from rackrate.workload.layout import Layout
@@ -59,7 +59,7 @@ def fit(asked: Asked = None, flags: Mapping[str, object] = NOTHING, *, at: date 
     engine = here.book.engine(parsed.workload.engine_id)
     layout, memory = _best(parsed.workload, card, gpus, engine)
     short = short_of_concurrency(parsed.workload, memory, layout.data, card.id)
-    changes = () if memory.verdict is Verdict.FITS else smallest_changes(parsed.workload, card, layout, engine)
+    changes = () if memory.verdict is Verdict.FITS else _changes(here, parsed.workload, card, layout)
     return FitDocument(
         **header("fit", here),
         workload=workload_doc(parsed.workload),
@@ -110,6 +110,12 @@ def _best(workload: Workload, card: Accelerator, gpus: int, engine: Engine) -> t
     if not found:
         raise _refuse_layout(workload, engine, gpus)
     return min(found, key=lambda f: (_ORDER.index(f[1].verdict), -f[1].headroom_bytes))
+
+
+def _changes(here: Context, workload: Workload, card: Accelerator, layout: Layout) -> tuple[Change, ...]:
+    """Single changes that make the workload fit, the smallest first, among all known formats."""
+    candidates = Candidates(formats=tuple(here.book.formats.values()))
+    return smallest_changes(workload, card, layout, here.book.engine(workload.engine_id), candidates)
 
 
 def _refuse_unknown(card: Accelerator, why: Unknown) -> Refused:

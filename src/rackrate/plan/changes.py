@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rackrate.memory.fit import smallest_changes
+from rackrate.memory.fit import Candidates, smallest_changes
 from rackrate.offers.offer import Offer
 from rackrate.plan.answer import Change, NoEstimate, Reason
 from rackrate.plan.numbers import quantity
@@ -31,7 +31,8 @@ def _to_fit(question: Question, failure: NoEstimate) -> Change | None:
     assert failure.layout is not None
     shape = failure.shape
     card = slice_of(question.book.accelerators[shape.accelerator], shape.share)
-    found = smallest_changes(question.workload, card, failure.layout, question.engine)
+    candidates = Candidates(formats=tuple(question.book.formats.values()))
+    found = smallest_changes(question.workload, card, failure.layout, question.engine, candidates)
     return Change(knob=found[0].knob, before=found[0].before, after=found[0].after) if found else None
 
 

@@ -7,6 +7,7 @@ from decimal import Decimal
 
 from rackrate.cost.usage import Usage
 from rackrate.units import HOURS_PER_DAY, SECONDS_PER_HOUR
+from rackrate.workload.decide import download_bytes
 from rackrate.workload.workload import Use, Workload
 
 _SECONDS_PER_DAY = int(SECONDS_PER_HOUR * HOURS_PER_DAY)
@@ -20,11 +21,12 @@ def usage_of(workload: Workload, work_hours: float, startup_hours: float, machin
     """
     use = workload.use
     runs = _service_runs(use, startup_hours) if workload.is_service else _job_runs(use, work_hours, startup_hours)
+    model = download_bytes(workload.model, workload.weights, workload.task) * len(runs)
     return Usage(
         run_seconds=runs,
         stopped_seconds=_stopped(workload, runs),
         disk_bytes=Decimal(round(use.disk_bytes)),
-        data_in_bytes=Decimal(round(use.data_in_bytes / machines)),
+        data_in_bytes=Decimal(round(use.data_in_bytes / machines + model)),
         data_out_bytes=Decimal(round(use.data_out_bytes / machines)),
     )
 

@@ -29,8 +29,8 @@ def estimate(
 
     Unknown where the bandwidth or the dense rate of the arithmetic that is
     needed has no source, where the engine does not do the task, and where
-    nothing fits in the KV cache. Interval: 80 %,
-    as wide as the engine's published rows scatter, never above the physical ceiling.
+    nothing fits in the KV cache. Intervals are of 80 %, as wide as the engine's
+    published rows scatter, and never above the physical ceiling.
     """
     one = replica(workload, accelerator, layout, engine)
     if isinstance(one, Unknown):

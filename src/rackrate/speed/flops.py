@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from rackrate.facts.model import Model
 from rackrate.memory.adapters import adapter_params
+from rackrate.memory.weights import is_encoder
 from rackrate.workload.workload import Checkpointing, Training, Workload
 
 
@@ -71,12 +72,14 @@ def matrix_training_flop_per_token(workload: Workload, training: Training) -> fl
 
 
 def attention_training_flop_per_token(model: Model, training: Training) -> float:
-    """FLOPs of causal attention that are done per token: three forward passes' worth, four when recomputed.
+    """FLOPs of attention that are done per token: three forward passes' worth, four when recomputed.
 
+    A token attends to half the sequence in the mean, in encoders to all of it.
     Selective checkpointing recomputes just this part (arXiv 2205.05198, section 5).
     """
     passes = 3 if training.checkpointing is Checkpointing.NONE else 4
-    return passes * attention_flop_per_token(model, training.sequence_tokens / 2)
+    attended = training.sequence_tokens / (1 if is_encoder(model) else 2)
+    return passes * attention_flop_per_token(model, attended)
 
 
 def trainable_params(workload: Workload, training: Training) -> float:

@@ -37,9 +37,9 @@ LOGIT_BYTES = 16.0
 """Bytes moved for each token and vocabulary entry: logits in 16 and 32 bits, softmax, gradient."""
 
 NARROW_SHARE = 0.7
-"""FP8 training reaches 1.3 to 1.4 times the 16-bit speed, not 2 times.
+"""Of the doubled FP8 rate, what training keeps: about 1.3 to 1.4 times the 16-bit speed, not 2 times.
 
-pytorch/torchtitan performance docs (H100: 1.28 times); casts, scales and the
+1.28 times on H100 (pytorch/torchtitan performance docs): casts, scales and the
 parts that stay in 16 bits take the rest.
 """
 
@@ -77,7 +77,7 @@ def micro_batches(replica: Replica, training: Training) -> int:
 
 
 def micro_step_terms(replica: Replica, workload: Workload, training: Training) -> dict[Bound, float]:
-    """Seconds that each resource is busy with one micro-batch of one replica, forward and backward.
+    """Seconds that each resource of one stage is busy with one micro-batch, forward and backward.
 
     Matrix products ``tokens x FLOPs / (FL n e)``, or the reading of the weights
     once a pass where that is longer; memory traffic of everything between the
@@ -87,9 +87,7 @@ def micro_step_terms(replica: Replica, workload: Workload, training: Training) -
     terms = {
         Bound.COMPUTE: 0.0,
         Bound.BANDWIDTH: _stream_s(replica, training),
-        Bound.HOST: _passes(training)
-        * launch_s(replica)
-        * (ADAPTER_LAUNCHES if workload.task.trains_adapters else 1.0),
+        Bound.HOST: _launching_s(replica, workload, training),
         Bound.COMMUNICATION: _tensor_s(replica, training) + _shard_s(replica, workload, training),
     }
     terms[bound] += matrices
@@ -165,11 +163,16 @@ def _stream_s(replica: Replica, training: Training) -> float:
     return streamed
 
 
+def _launching_s(replica: Replica, workload: Workload, training: Training) -> float:
+    kernels = ADAPTER_LAUNCHES if workload.task.trains_adapters else 1.0
+    return _passes(training) * launch_s(replica) * kernels / replica.layout.pipeline
+
+
 def _tensor_s(replica: Replica, training: Training) -> float:
     """Tensor-parallel all-reduces: two a layer forward, two backward, two when recomputed (arXiv 1909.08053)."""
     payload = training.micro_batch * training.sequence_tokens * (replica.model.hidden_size or 0) * ACTIVATION_BYTES
-    forwards = _passes(training) - 1
-    return forwards * tensor_parallel_s(replica.tensor_link, replica.layout.tensor, replica.layers, payload)
+    forward = tensor_parallel_s(replica.tensor_link, replica.layout.tensor, replica.layers, payload)
+    return (_passes(training) - 1) * forward / replica.layout.pipeline
 
 
 def _shard_s(replica: Replica, workload: Workload, training: Training) -> float:

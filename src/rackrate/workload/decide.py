@@ -152,14 +152,13 @@ def _cache_bits(draft: Draft, precision: Precision) -> int:
 def decide_use(draft: Draft, task: Task, chosen: Chosen, *, online: bool) -> Use:
     """When the machine runs and what is kept and moved, with the defaults of the key table."""
     model, usual = chosen.model, Use()
-    download = download_bytes(model, chosen.weights, task)
     results, why = _result_bytes(model, task)
     return Use(
         hours_per_day=draft.constant("use.hours_per_day", float) if online else usual.hours_per_day,
         horizon_days=draft.constant("use.horizon_days", float) if online else usual.horizon_days,
         starts=usual.starts if online else draft.constant("use.starts", int),
         disk_bytes=_bytes(draft, "use.disk", default_disk_bytes(model, chosen.weights, task), "from_weights"),
-        data_in_bytes=_bytes(draft, "use.data_in", download, "weights_downloaded"),
+        data_in_bytes=_bytes(draft, "use.data_in", 0, "no_data_given"),
         data_out_bytes=_bytes(draft, "use.data_out", results, why),
         keep_disk_days=draft.constant("use.keep_disk_days", float),
     )
@@ -175,14 +174,19 @@ def _bytes(draft: Draft, path: str, default: float, why: str) -> float:
     return float(gigabytes * GB)
 
 
+_QUANTISED_ON_LOAD = frozenset({"nf4", "nf4-dq", "int8"})
+"""Formats that bitsandbytes makes while a 16-bit checkpoint loads."""
+
+
 def download_bytes(model: Model, weights: WeightFormat, task: Task) -> float:
     """Bytes of the checkpoint as it is downloaded.
 
-    16-bit parts (embedding, head) x 2 + the rest x bytes per weight. QLoRA
-    downloads 16 bits and quantises while loading. Norms and scales that a
+    16-bit parts (embedding, head) x 2 + the rest x bytes per weight. Where
+    bitsandbytes quantises, 16 bits are downloaded and quantised while loading
+    (huggingface.co/docs/transformers, bitsandbytes). Norms and scales that a
     format counts apart are left out: below 1 %.
     """
-    if task is Task.QLORA:
+    if task is Task.QLORA or weights.id in _QUANTISED_ON_LOAD:
         return 2.0 * model.params_total
     table = (model.vocab_size or 0) * (model.hidden_size or 0)
     kept = table * weights.embeddings_16bit + table * (weights.head_16bit and not model.tie_embeddings)

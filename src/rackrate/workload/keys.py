@@ -488,8 +488,8 @@ _USE = (
         kind="bytes",
         flag="--data-in",
         high=1e18,
-        rule="the weights as downloaded",
-        help="Traffic into the machine, over the whole job or horizon.",
+        rule="0 GB",
+        help="Your own data sent to the machine, over the whole job or horizon; the model comes on top.",
         example="50 GB",
     ),
     Key(

@@ -54,7 +54,7 @@ REASONS = {
     "one_month": "the period in which most services are compared",
     "one_session": "the job is done without a break",
     "from_weights": "from the size of the weights and the task",
-    "weights_downloaded": "the weights are downloaded once",
+    "no_data_given": "no data of your own was named; the model's download is counted apart",
     "results_uploaded": "what was trained is copied away once",
     "text_is_small": "generated text is a few bytes a token",
     "disk_released": "the disk is given back when the work is done",

@@ -122,7 +122,8 @@ class Use:
 
     A service runs ``hours_per_day`` on each of ``horizon_days``; a job runs
     once, in ``starts`` sessions. Data sizes are in bytes for the whole job
-    (``data_in``/``data_out``) and disk is what is kept while the machine exists.
+    (``data_in`` is your own data, the model comes on top) and disk is what is kept
+    while the machine exists.
     """
 
     hours_per_day: float = 24.0

@@ -1,0 +1,87 @@
+"""Asking rackrate: commands as a reader types them, answered as the JSON documents that they print."""
+
+from __future__ import annotations
+
+import shlex
+from functools import lru_cache
+
+import msgspec
+from click.testing import CliRunner
+from rackrate.app.context import facts
+from rackrate.app.wire import DOCUMENTS, Document, FitDocument, GpuDoc, GpuDocument, PlanDocument
+from rackrate.cli.main import main
+from rackrate.units import GB, GIB
+
+AS_OF = facts().seen_at
+"""The day of the bundled facts: a fixed day makes the answers repeatable."""
+
+_ANSWERED = (0, 3)  # 3: the answer is no, which is an answer
+WIDTH = 80
+
+
+def printed(command: str, *more: str) -> str:
+    """What ``command`` prints on stdout, as of the day of the facts.
+
+    Raises:
+        RuntimeError: rackrate refused the command.
+    """
+    program, *words = shlex.split(command)
+    if program != "rackrate":
+        raise ValueError(f"not a rackrate command: {command}")
+    dated = () if "--help" in words or "--as-of" in words else ("--as-of", AS_OF.isoformat())
+    result = CliRunner().invoke(main, [*words, *dated, *more], prog_name="rackrate", terminal_width=WIDTH)
+    if result.exit_code not in _ANSWERED:
+        raise RuntimeError(f"{command}: exit code {result.exit_code}: {result.output}") from result.exception
+    return result.stdout
+
+
+@lru_cache(maxsize=None)
+def _document(command: str) -> Document:
+    verb = shlex.split(command)[1]
+    return msgspec.json.decode(printed(command, "--json"), type=DOCUMENTS[verb])
+
+
+def fit(command: str) -> FitDocument:
+    """The answer to a ``rackrate fit`` command."""
+    document = _document(command)
+    assert isinstance(document, FitDocument)
+    return document
+
+
+def plan(command: str) -> PlanDocument:
+    """The answer to a ``rackrate plan`` command."""
+    document = _document(command)
+    assert isinstance(document, PlanDocument)
+    return document
+
+
+def gpus(command: str) -> dict[str, GpuDoc]:
+    """The cards of a ``rackrate gpu`` command by id."""
+    document = _document(command)
+    assert isinstance(document, GpuDocument)
+    return {card.id: card for card in document.gpus}
+
+
+def fact(card: GpuDoc, quantity: str) -> float:
+    """One number of a card, in base units."""
+    return next(f.value for f in card.facts if f.quantity == quantity)
+
+
+def part(document: FitDocument, name: str) -> float:
+    """The likely bytes of a component (0 where it has none)."""
+    return sum(c.bytes.likely for c in document.components if c.name == name)
+
+
+def gb(size: float, digits: int = 1) -> str:
+    """Bytes in GB, 10^9."""
+    return f"{size / GB:,.{digits}f} GB"
+
+
+def gib(size: float, digits: int = 1) -> str:
+    """Bytes in GiB, 2^30."""
+    return f"{size / GIB:,.{digits}f} GiB"
+
+
+def words(code: str) -> str:
+    """A code as words."""
+    return code.replace("_", " ")
