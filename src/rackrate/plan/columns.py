@@ -93,8 +93,11 @@ def _extras_at_most(question: Question, outcomes: Outcomes, kept: NDArray[np.int
     longest = _longest(estimate for each in outcomes.estimates.values() for estimate in each)
     if longest is None:
         return extras
-    codes, first = np.unique(table.provider[kept], return_index=True)
-    for code, row in zip(codes.tolist(), kept[first].tolist(), strict=True):
+    first = np.full(len(table.providers), -1)
+    first[table.provider[kept][::-1]] = kept[::-1]
+    for code, row in enumerate(first.tolist()):
+        if row < 0:
+            continue
         offer = replace(table.record(row), includes_disk_gb=Decimal(0))
         charged = bill(question, offer, (longest[0], longest[1]), longest[2])
         extras[code] = sum(float(line.amount.amount) for line in charged.lines if line.name not in _COMPUTE)

@@ -30,6 +30,12 @@ def code_of(reason: Reason) -> int:
     return REASONS.index(reason)
 
 
+def distinct(codes: NDArray[np.int32]) -> list[int]:
+    """The codes that occur, ascending (linear, and without the masked arrays that ``np.unique`` loads)."""
+    found: list[int] = np.flatnonzero(np.bincount(codes)).tolist()
+    return found
+
+
 def exclude(question: Question) -> Codes:
     """For each offer the code of the first test that it fails, or ``KEPT``."""
     codes = np.full(len(question.offers), KEPT, dtype=np.int16)
@@ -47,7 +53,7 @@ def _tests(question: Question) -> Iterator[tuple[Reason, Bools]]:
     yield from _card_tests(question)
     limits, table = question.workload.limits, question.offers
     if limits.gpu_counts:
-        yield Reason.GPU_COUNT, ~np.isin(table.gpus, np.array(limits.gpu_counts))
+        yield Reason.GPU_COUNT, ~_any_of(table.gpus, limits.gpu_counts)
     if limits.max_gpus is not None:
         yield Reason.GPU_COUNT, table.gpus > limits.max_gpus
     wanted, unwanted = limits.providers, limits.exclude_providers
@@ -110,6 +116,13 @@ def runs_on(engine: Engine, card: Accelerator) -> bool:
 def _by_set(question: Question, fails: Callable[[tuple[MachineShape, ...]], bool]) -> Bools:
     table = question.offers
     return np.array([fails(shapes) for shapes in table.shape_sets], dtype=np.bool_)[table.shape_set]
+
+
+def _any_of(column: NDArray[np.int32], wanted: Iterable[int]) -> Bools:
+    found = np.zeros(len(column), dtype=np.bool_)
+    for value in wanted:
+        found |= column == value
+    return found
 
 
 def _by(vocabulary: Iterable[str], column: NDArray[np.int32], fails: Callable[[str], bool]) -> Bools:

@@ -60,7 +60,7 @@ def estimate_sets(question: Question, wanted: Iterable[int]) -> Outcomes:
     startup = startup_hours(question.workload, question.engine).total_hours
     estimates: dict[int, tuple[ShapeEstimate, ...]] = {}
     failed: dict[int, NoEstimate] = {}
-    for index in (int(i) for i in wanted):
+    for index in wanted:
         found = [_once(question, shape, startup, known) for shape in question.offers.shape_sets[index]]
         failures = [f for f in found if isinstance(f, NoEstimate)]
         if failures:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from rackrate.plan.answer import Answer, Reason
 from rackrate.plan.budget import budget_for_plan
-from rackrate.plan.filters import KEPT, exclude, mark
+from rackrate.plan.filters import KEPT, distinct, exclude, mark
 from rackrate.plan.outcomes import Outcomes, estimate_sets
 from rackrate.plan.question import Question
 from rackrate.plan.ranking import ranked
@@ -27,7 +27,7 @@ from rackrate.workload.workload import Assumption
 def plan(question: Question) -> Answer:
     """The best plans for the question, the frontier, and every rejection grouped by reason."""
     codes = exclude(question)
-    outcomes = estimate_sets(question, np.unique(question.offers.shape_set[codes == KEPT]))
+    outcomes = estimate_sets(question, distinct(question.offers.shape_set[codes == KEPT]))
     _exclude_by_estimate(question, codes, outcomes)
     search = Search(question, codes, outcomes)
     most = budget_for_plan(question)

@@ -11,7 +11,7 @@ from rackrate.offers.offer import Offer
 from rackrate.plan.answer import Change, Nearest, NoEstimate, Reason, Rejected
 from rackrate.plan.budget import budget_for_plan, change_of_budget
 from rackrate.plan.changes import change_for_failure, change_for_filter
-from rackrate.plan.filters import REASONS, code_of
+from rackrate.plan.filters import REASONS, code_of, distinct
 from rackrate.plan.numbers import quantity
 from rackrate.plan.outcomes import Outcomes
 from rackrate.plan.question import Question
@@ -42,14 +42,15 @@ def _nearest(
         return _nearest_failure(question, rows, failed)
     if reason is Reason.DEADLINE:
         return _nearest_by_time(question, rows, outcomes)
-    working = rows[np.isin(question.offers.shape_set[rows], list(outcomes.estimates))]
+    works = np.zeros(len(question.offers.shape_sets), dtype=np.bool_)
+    works[list(outcomes.estimates)] = True
+    working = rows[works[question.offers.shape_set[rows]]]
     offer = question.offers.offer(_cheapest(question, working if len(working) else rows))
     return _miss(offer, "", "", change_for_filter(question, reason, offer))
 
 
 def _sets(question: Question, rows: NDArray[np.intp]) -> list[int]:
-    found: list[int] = np.unique(question.offers.shape_set[rows]).tolist()
-    return found
+    return distinct(question.offers.shape_set[rows])
 
 
 def _nearest_failure(question: Question, rows: NDArray[np.intp], failed: dict[int, NoEstimate]) -> Nearest:
