@@ -6,7 +6,7 @@ import pytest
 from tests.speed.build import LLAMA_7B, LLAMA_70B, serve, train
 
 from rackrate.evidence import add_independent
-from rackrate.speed.startup import download_bytes, startup_hours
+from rackrate.speed.startup import startup_hours
 from rackrate.workload.workload import Task
 
 GB = 1e9
@@ -28,8 +28,10 @@ def test_a_big_model_waits_for_its_download(book):
 
 
 def test_quantising_on_the_machine_downloads_16_bit_weights(book):
-    assert download_bytes(train(book, LLAMA_7B, Task.QLORA, "nf4")) == 2 * 6_738_415_616
-    assert download_bytes(serve(book, LLAMA_7B, "awq-int4")) < 5 * GB
+    nf4 = startup_hours(train(book, LLAMA_7B, Task.QLORA, "nf4"), book.engine("peft-trl")).model_download.likely
+    awq = startup_hours(serve(book, LLAMA_7B, "awq-int4"), book.engine("vllm")).model_download.likely
+    assert nf4 * 3600 == pytest.approx(2 * 6_738_415_616 / 300e6)
+    assert awq < nf4 / 3
 
 
 def test_own_data_comes_in_too(book):

@@ -89,7 +89,6 @@ class NoEstimate:
     limit: float
     unit: str
     detail: str = ""
-    memory: MemoryEstimate | None = None
     layout: Layout | None = None
 
     @property

@@ -11,9 +11,6 @@ from rackrate.offers.table import OfferTable
 from rackrate.plan.answer import Rank
 from rackrate.workload.workload import Workload
 
-MACHINES_AT_MOST = 16
-"""Machines of one offer that a plan rents at once; more is a cluster, which is another question."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:

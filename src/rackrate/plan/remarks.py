@@ -48,6 +48,7 @@ def _about_offer(question: Question, plan: Plan) -> Iterator[Finding | None]:
 def _about_fit(question: Question, plan: Plan) -> Iterator[Finding | None]:
     worst = min(plan.estimates, key=lambda e: e.memory.headroom_bytes)
     yield oversized(plan.idle, worst.shape.accelerator)
+    yield from worst.speed.findings
     replicas = worst.layout.data * worst.machines
     yield short_of_concurrency(question.workload, worst.memory, replicas, worst.shape.accelerator)
 

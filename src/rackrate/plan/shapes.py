@@ -3,24 +3,48 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass
 
 from rackrate.evidence import Range, Unknown
 from rackrate.facts.accelerator import Accelerator
 from rackrate.memory.estimate import estimate as estimate_memory
-from rackrate.memory.estimate_types import Verdict
+from rackrate.memory.estimate_types import MemoryEstimate, Verdict
 from rackrate.offers.offer import MachineShape
 from rackrate.plan.answer import NoEstimate, Reason, ShapeEstimate
-from rackrate.plan.question import MACHINES_AT_MOST, Question
+from rackrate.plan.machines import MACHINES_AT_MOST, UTILISATION_AT_MOST, machines_for, per_machine
+from rackrate.plan.question import Question
 from rackrate.plan.slices import slice_of
 from rackrate.speed.estimate import estimate as estimate_speed
-from rackrate.speed.estimate_types import ServingSpeed, SpeedEstimate
+from rackrate.speed.estimate_types import SpeedEstimate
 from rackrate.workload.layout import Layout
 from rackrate.workload.layouts import layouts
+from rackrate.workload.workload import Workload
 
 Outcome = ShapeEstimate | NoEstimate
 _VERDICT_ORDER = (Verdict.FITS, Verdict.TIGHT, Verdict.DOES_NOT_FIT)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Trial:
+    """One layout of one shape, put to the tests."""
+
+    question: Question
+    shape: MachineShape
+    card: Accelerator
+    layout: Layout
+    startup: Range
+
+    def failed(self, reason: Reason, observed: float, limit: float, unit: str, detail: str = "") -> NoEstimate:
+        """The test that this trial did not pass."""
+        return NoEstimate(
+            shape=self.shape,
+            reason=reason,
+            observed=observed,
+            limit=limit,
+            unit=unit,
+            detail=detail,
+            layout=self.layout,
+        )
 
 
 def estimate_shape(question: Question, shape: MachineShape, startup: Range) -> Outcome:
@@ -28,125 +52,107 @@ def estimate_shape(question: Question, shape: MachineShape, startup: Range) -> O
 
     ``startup`` is the time from power-on until work begins, in hours.
     """
+    workload, engine = question.workload, question.engine
     card = slice_of(question.book.accelerators[shape.accelerator], shape.share)
-    tried = [_with_layout(question, shape, card, layout, startup) for layout in _layouts(question, shape.gpus)]
-    if not tried:
-        return NoEstimate(shape=shape, reason=Reason.NO_LAYOUT, observed=shape.gpus, limit=0, unit="gpus")
+    tried = [
+        _outcome(_Trial(question=question, shape=shape, card=card, layout=layout, startup=startup))
+        for layout in layouts(workload.model, workload, engine, shape.gpus)
+    ]
     done = [t for t in tried if isinstance(t, ShapeEstimate)]
     if done:
         return min(done, key=_preference)
-    return min((t for t in tried if isinstance(t, NoEstimate)), key=lambda t: t.shortfall)
+    failed = [t for t in tried if isinstance(t, NoEstimate)]
+    if failed:
+        return min(failed, key=lambda t: t.shortfall)
+    return NoEstimate(shape=shape, reason=Reason.NO_LAYOUT, observed=shape.gpus, limit=0, unit="gpus")
 
 
-def _layouts(question: Question, gpus: int) -> Iterable[Layout]:
-    """Layouts over all cards; when the model cannot be divided that way, over the most cards that it can."""
-    workload = question.workload
-    for count in (n for n in range(gpus, 0, -1) if gpus % n == 0):
-        found = layouts(workload.model, workload, question.engine, count)
-        if found:
-            return found
-    return ()
-
-
-def _preference(estimate: ShapeEstimate) -> tuple[int, float, float, str]:
-    """Fits before tight, then fewer machines, then sooner (jobs) or more throughput (services)."""
+def _preference(estimate: ShapeEstimate) -> tuple[int, int, float, str]:
+    """Fits before tight, then fewer machines, then more tokens per second."""
     verdict = _VERDICT_ORDER.index(estimate.memory.verdict)
     return (verdict, estimate.machines, -estimate.tokens_per_s.likely, estimate.layout.label)
 
 
-def _with_layout(question: Question, shape: MachineShape, card: Accelerator, layout: Layout, startup: Range) -> Outcome:
-    workload, engine = question.workload, question.engine
-    memory = estimate_memory(workload, card, layout, engine)
+def _outcome(trial: _Trial) -> Outcome:
+    """The trial on as few machines as carry the work; under a load, on more while latency is missed."""
+    question = trial.question
+    one = _on_one(trial, question.workload)
+    if isinstance(one, NoEstimate):
+        return one
+    memory, speed = one
+    fewest = machines_for(question.workload, speed, trial.startup)
+    if fewest > MACHINES_AT_MOST:
+        return _too_slow(trial, speed)
+    if fewest == 1 and not _missed_latency(trial, speed):
+        return _estimate(trial, memory, speed, 1)
+    return _on_several(trial, fewest)
+
+
+def _on_several(trial: _Trial, fewest: int) -> Outcome:
+    serving = trial.question.workload.serving
+    most = MACHINES_AT_MOST if serving is not None and serving.requests_per_s else fewest
+    missed: NoEstimate | None = None
+    for machines in range(fewest, most + 1):
+        each = _on_one(trial, per_machine(trial.question.workload, machines))
+        if isinstance(each, NoEstimate):
+            return each
+        missed = _missed_latency(trial, each[1])
+        if missed is None:
+            return _estimate(trial, *each, machines)
+    assert missed is not None
+    return missed
+
+
+def _on_one(trial: _Trial, workload: Workload) -> tuple[MemoryEstimate, SpeedEstimate] | NoEstimate:
+    """Memory and speed of one machine that gets ``workload``, or the test that failed."""
+    engine = trial.question.engine
+    memory = estimate_memory(workload, trial.card, trial.layout, engine)
     if isinstance(memory, Unknown):
-        return _unknown(shape, Reason.MEMORY_UNKNOWN, memory)
+        return trial.failed(Reason.MEMORY_UNKNOWN, math.nan, 0, "", memory.reason)
     if memory.verdict is Verdict.DOES_NOT_FIT:
-        return NoEstimate(
-            shape=shape,
-            reason=Reason.DOES_NOT_FIT,
-            observed=memory.peak.likely,
-            limit=memory.usable_bytes,
-            unit="bytes",
-            memory=memory,
-            layout=layout,
-        )
-    speed = estimate_speed(workload, card, layout, engine, memory)
+        return trial.failed(Reason.DOES_NOT_FIT, memory.peak.likely, memory.usable_bytes, "bytes")
+    speed = estimate_speed(workload, trial.card, trial.layout, engine, memory)
     if isinstance(speed, Unknown):
-        return _unknown(shape, Reason.SPEED_UNKNOWN, speed)
-    if speed.serving is not None and (missed := _missed_latency(question, shape, layout, speed.serving)):
-        return missed
-    return _timed(
-        question,
-        ShapeEstimate(
-            shape=shape,
-            layout=layout,
-            memory=memory,
-            speed=speed,
-            work_hours=Range.exact(0.0),
-            startup_hours=startup,
-        ),
+        return trial.failed(Reason.SPEED_UNKNOWN, math.nan, 0, "", speed.reason)
+    return memory, speed
+
+
+def _estimate(trial: _Trial, memory: MemoryEstimate, speed: SpeedEstimate, machines: int) -> ShapeEstimate:
+    use = trial.question.workload.use
+    service = Range.exact(use.hours_per_day * use.horizon_days)
+    return ShapeEstimate(
+        shape=trial.shape,
+        layout=trial.layout,
+        memory=memory,
+        speed=speed,
+        work_hours=service if trial.question.workload.is_service else speed.work_hours or service,
+        startup_hours=trial.startup,
+        machines=machines,
     )
 
 
-def _unknown(shape: MachineShape, reason: Reason, why: Unknown) -> NoEstimate:
-    return NoEstimate(shape=shape, reason=reason, observed=math.nan, limit=0, unit="", detail=why.reason)
-
-
-def _timed(question: Question, untimed: ShapeEstimate) -> Outcome:
-    """The estimate with machines and hours, or why even the most machines are too few."""
-    machines = _machines(question, untimed.speed, untimed.startup_hours)
-    if machines > MACHINES_AT_MOST:
-        return _too_slow(question, untimed)
-    return replace(untimed, work_hours=_work_hours(question, untimed.speed, machines), machines=machines)
-
-
-def _work_hours(question: Question, speed: SpeedEstimate, machines: int) -> Range:
-    """Hours of work per machine: the whole job, or a service's hours of use over its horizon."""
-    use = question.workload.use
-    if question.workload.is_service or speed.work_hours is None:
-        return Range.exact(use.hours_per_day * use.horizon_days)
-    return speed.work_hours.scaled(1 / machines)
-
-
-def _machines(question: Question, speed: SpeedEstimate, startup: Range) -> int:
-    """The fewest machines that carry the offered load (service) or meet the deadline (offline inference).
-
-    Independent replicas: throughput adds. Training stays on one machine.
-    """
-    serving, limits = question.workload.serving, question.workload.limits
-    if serving is None or speed.serving is None:
-        return 1
-    if serving.online:
-        return max(1, math.ceil((serving.requests_per_s or 0) / speed.serving.requests_per_s.likely - 1e-9))
-    if limits.deadline_hours is None or speed.work_hours is None:
-        return 1
-    left = limits.deadline_hours - startup.high
-    return max(1, math.ceil(speed.work_hours.high / left)) if left > 0 else 1
-
-
-def _missed_latency(question: Question, shape: MachineShape, layout: Layout, speed: ServingSpeed) -> NoEstimate | None:
+def _missed_latency(trial: _Trial, speed: SpeedEstimate) -> NoEstimate | None:
     """The latency target that the likely value misses by most, if any."""
-    serving = question.workload.serving
-    assert serving is not None
+    serving, got = trial.question.workload.serving, speed.serving
+    if serving is None or got is None:
+        return None
     tests = (
-        (speed.first_token_s.likely, serving.max_first_token_s, "s to first token"),
-        (1 / speed.per_user_tokens_per_s.likely, serving.max_s_per_output_token, "s per output token"),
+        (got.first_token_s.likely, serving.max_first_token_s, "s to first token"),
+        (1 / got.per_user_tokens_per_s.likely, serving.max_s_per_output_token, "s per output token"),
     )
-    missed = [(got / limit, got, limit, unit) for got, limit, unit in tests if limit is not None and got > limit]
+    missed = [(seen / limit, seen, limit, unit) for seen, limit, unit in tests if limit is not None and seen > limit]
     if not missed:
         return None
-    _, got, limit, unit = max(missed)
-    return NoEstimate(shape=shape, reason=Reason.LATENCY, observed=got, limit=limit, unit=unit, layout=layout)
+    _, seen, limit, unit = max(missed)
+    return trial.failed(Reason.LATENCY, seen, limit, unit)
 
 
-def _too_slow(question: Question, estimate: ShapeEstimate) -> NoEstimate:
+def _too_slow(trial: _Trial, speed: SpeedEstimate) -> NoEstimate:
     """More machines than one plan rents would be needed for the load or the deadline."""
-    work, serving, speed = question.workload, question.workload.serving, estimate.speed
+    serving, limits = trial.question.workload.serving, trial.question.workload.limits
     if serving is not None and serving.online and speed.serving is not None:
-        reason, unit, limit = Reason.LOAD, "requests/s", serving.requests_per_s or 0.0
-        observed = speed.serving.requests_per_s.likely * MACHINES_AT_MOST
-    else:
-        reason, unit, limit = Reason.DEADLINE, "hours", work.limits.deadline_hours or 0.0
-        observed = speed.work_hours.likely / MACHINES_AT_MOST if speed.work_hours else math.nan
-    return NoEstimate(
-        shape=estimate.shape, reason=reason, observed=observed, limit=limit, unit=unit, layout=estimate.layout
-    )
+        each = (speed.serving.capacity_requests_per_s or speed.serving.requests_per_s).likely
+        most = each * MACHINES_AT_MOST * UTILISATION_AT_MOST
+        return trial.failed(Reason.LOAD, most, serving.requests_per_s or 0.0, "requests/s")
+    hours = speed.work_hours.likely / MACHINES_AT_MOST if speed.work_hours else math.nan
+    return trial.failed(Reason.DEADLINE, hours, limits.deadline_hours or 0.0, "hours")

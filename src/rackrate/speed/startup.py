@@ -9,6 +9,7 @@ from rackrate.facts.engine import Engine, Host
 from rackrate.memory.stages import Stage
 from rackrate.memory.weights import parameter_groups, weight_bytes
 from rackrate.units import SECONDS_PER_HOUR
+from rackrate.workload.decide import download_bytes
 from rackrate.workload.workload import Workload
 
 BOOT_S = Range(45.0, 180.0, 720.0)
@@ -71,13 +72,13 @@ def startup_hours(workload: Workload, engine: Engine) -> StartupParts:
     Every rate is an assumption from published reports, named at its constant;
     images on a provider's own disk or a model already there take less.
     """
-    download, load = download_bytes(workload), stored_bytes(workload)
+    download = download_bytes(workload.model, workload.weights, workload.task)
     return StartupParts(
         boot=_hours(BOOT_S),
         image=_hours(IMAGE_S),
         model_download=_hours(DOWNLOAD_BYTES_PER_S.inverse(download)),
         data=_hours(DOWNLOAD_BYTES_PER_S.inverse(workload.use.data_in_bytes)),
-        load=_hours(LOAD_BYTES_PER_S.inverse(load)),
+        load=_hours(LOAD_BYTES_PER_S.inverse(stored_bytes(workload))),
         warm_up=_hours(WARM_UP_S[engine.speed.host]),
     )
 
@@ -87,15 +88,6 @@ def stored_bytes(workload: Workload) -> float:
     layers = max(1, workload.model.layers or 0)
     whole = Stage(layers=layers, of=layers, first=True, last=True)
     return weight_bytes(workload.model, parameter_groups(workload.model), whole, workload.weights, ties=True)
-
-
-def download_bytes(workload: Workload) -> float:
-    """Bytes that are downloaded: 16-bit weights where bitsandbytes quantises on the machine, else the format's own.
-
-    transformers quantises NF4 and LLM.int8() while loading (huggingface.co/docs/transformers bitsandbytes page).
-    """
-    on_machine = workload.weights.id.startswith("nf4") or workload.weights.id == "int8"
-    return max(stored_bytes(workload), 2.0 * workload.model.params_total if on_machine else 0.0)
 
 
 def _hours(seconds: Range) -> Range:

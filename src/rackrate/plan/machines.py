@@ -1,0 +1,48 @@
+"""Machines: how many of one offer carry a load or meet a deadline, and what each of them gets to do."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+from rackrate.evidence import Range
+from rackrate.speed.estimate_types import SpeedEstimate
+from rackrate.workload.workload import Workload
+
+MACHINES_AT_MOST = 16
+"""Machines of one offer that a plan rents at once; more is a cluster, which is another question."""
+
+UTILISATION_AT_MOST = 0.85
+"""Share of its capacity that a service is loaded to: beyond, waiting grows without bound (M/M/1: 1 / (1 - load))."""
+
+
+def machines_for(workload: Workload, speed: SpeedEstimate, startup: Range) -> int:
+    """The fewest machines that carry the offered load (service) or meet the deadline (offline inference).
+
+    ``speed`` is of one machine given the whole workload. Machines are
+    independent replicas, so throughput adds; training stays on one machine.
+    """
+    serving, deadline = workload.serving, workload.limits.deadline_hours
+    if serving is None or speed.serving is None:
+        return 1
+    if serving.online:
+        capacity = speed.serving.capacity_requests_per_s or speed.serving.requests_per_s
+        load = serving.requests_per_s or 0.0
+        return max(1, math.ceil(load / (capacity.likely * UTILISATION_AT_MOST) - 1e-9))
+    if deadline is None or speed.work_hours is None or deadline <= startup.high:
+        return 1
+    return max(1, math.ceil(speed.work_hours.high / (deadline - startup.high)))
+
+
+def per_machine(workload: Workload, machines: int) -> Workload:
+    """What each of ``machines`` gets of an inference workload: its part of the load or of the requests."""
+    serving = workload.serving
+    if serving is None or machines == 1:
+        return workload
+    part = replace(
+        serving,
+        concurrency=math.ceil(serving.concurrency / machines) if serving.online else serving.concurrency,
+        requests_per_s=None if serving.requests_per_s is None else serving.requests_per_s / machines,
+        requests=None if serving.requests is None else serving.requests / machines,
+    )
+    return replace(workload, serving=part)
