@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from rackrate.app.context import context
 from rackrate.app.documents import problems_document as _document
 from rackrate.app.wire import ProblemDocument
-from rackrate.problems import Refused
-
-__all__ = ["Refused", "problems_document"]
+from rackrate.problems import Finding
 
 
-def problems_document(refused: Refused) -> ProblemDocument:
+def problems_document(findings: Iterable[Finding]) -> ProblemDocument:
     """The document of a refused request."""
-    return _document(refused.findings, context())
+    return _document(findings, context())

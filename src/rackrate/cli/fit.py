@@ -7,34 +7,35 @@ from typing import TYPE_CHECKING
 import click
 
 from rackrate.cli.options import workload_options
-from rackrate.cli.output import as_of_option, day_of, emit, output_options
-from rackrate.cli.refusals import EXIT_NO, told
+from rackrate.cli.output import as_of_option, day_of, emit, examples, output_options
+from rackrate.cli.refusals import EXIT_NO
 
 if TYPE_CHECKING:
     from datetime import datetime
 
 
-@click.command("fit")
+@click.command(
+    "fit",
+    epilog=examples(
+        "rackrate fit examples/lora-7b.toml --gpu a40",
+        "rackrate fit --model meta-llama/Llama-2-13b-hf --context 4096 --gpu a100-pcie-40",
+    ),
+)
 @click.argument("file", required=False, metavar="[FILE]")
 @workload_options
 @as_of_option
 @output_options
 def command(file: str | None, at: datetime | None, form: str | None, **flags: object) -> None:
-    r"""Show whether a workload fits on --gpu (times --gpus), what fills the memory, and what would make it fit.
+    """Show whether a workload fits on --gpu (times --gpus), what fills the memory, and what would make it fit.
 
     Exit code 0: it fits (perhaps tightly); 3: it does not; 2: the request
     could not be understood.
-
-    \b
-    rackrate fit --model meta-llama/Llama-2-7b-hf --task full_finetune --gpu a100-sxm4-80
-    rackrate fit --model meta-llama/Llama-2-13b-hf --task inference --context 4096 --gpu a100-pcie-40
     """
     from rackrate.app.fitting import fit
     from rackrate.app.flags import by_path
     from rackrate.cli import fit_screen
 
-    with told(form):
-        document = fit(file, by_path(flags), at=day_of(at))
+    document = fit(file, by_path(flags), at=day_of(at))
     emit(form, document, lambda: fit_screen.table(document), lambda: fit_screen.screen(document))
     if document.verdict == "does_not_fit":
         raise SystemExit(EXIT_NO)

@@ -6,13 +6,11 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from rackrate.cli import words
-from rackrate.cli.output import Table, rich_table
-from rackrate.cli.sections import assumptions, pairs, warnings, workload_line
+from rackrate.cli.layout import Part, Table, drawn, pairs
+from rackrate.cli.sections import assumptions, warnings, workload_line
 from rackrate.units import GIB, MB, format_bytes
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-
     from rackrate.app.wire import CacheDoc, FitDocument
 
 _BAR_CELLS = 56
@@ -34,14 +32,14 @@ def table(document: FitDocument) -> Table:
     )
 
 
-def screen(document: FitDocument) -> Iterator[RenderableType]:
+def screen(document: FitDocument) -> Iterator[Part]:
     """What a person sees, top to bottom."""
     yield workload_line(document.workload)
     yield ""
     yield pairs(_summary(document))
     yield ""
     yield from _bar(document)
-    yield rich_table(table(document))
+    yield drawn(table(document))
     yield from _changes(document)
     yield from assumptions(document.assumptions)
     yield from warnings(document.warnings)
@@ -78,7 +76,7 @@ def _devices(document: FitDocument) -> str:
     return f": {document.gpus} devices joined by {document.interconnect.replace('_', ' ')}, not one larger card"
 
 
-def _bar(document: FitDocument) -> Iterator[RenderableType]:
+def _bar(document: FitDocument) -> Iterator[Part]:
     """The parts held at the peak as one bar against what is usable."""
     held = [c for c in document.components if _held_at_peak(c.phase, document.peak_phase) and c.bytes.likely > 0]
     scale = _BAR_CELLS / max(document.usable_bytes, document.peak_bytes.likely)
@@ -98,7 +96,7 @@ def _held_at_peak(phases: str, peak: str) -> bool:
     return "always" in phases.split("+") or peak in phases.split("+")
 
 
-def _changes(document: FitDocument) -> Iterator[RenderableType]:
+def _changes(document: FitDocument) -> Iterator[Part]:
     if not document.changes:
         return
     yield "What would make it fit:" if document.verdict != "fits" else "What else fits:"

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from rackrate.cli.output import as_of_option, day_of, emit, output_options
-from rackrate.cli.refusals import told
+from rackrate.cli.output import as_of_option, day_of, emit, examples, output_options
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -19,21 +18,21 @@ def _complete(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> 
     return [name for name in card_ids() if name.startswith(incomplete)]
 
 
-@click.command("gpu")
+@click.command(
+    "gpu",
+    epilog=examples(
+        "rackrate gpu a40",
+        "rackrate gpu a100-pcie-40 a100-pcie-80 --currency CNY",
+    ),
+)
 @click.argument("cards", nargs=-1, metavar="[CARD]...", shell_complete=_complete)
 @click.option("--currency", default="USD", show_default=True, help="Currency of the prices.")
 @as_of_option
 @output_options
 def command(cards: tuple[str, ...], currency: str, at: datetime | None, form: str | None) -> None:
-    r"""Show the facts of CARD with a source for each number; several cards stand side by side; none lists all.
-
-    \b
-    rackrate gpu a40
-    rackrate gpu a100-pcie-40 a100-pcie-80 --currency CNY
-    """
+    """Show the facts of CARD with a source for each number; several cards stand side by side; none lists all."""
     from rackrate.app.gpus import gpu
     from rackrate.cli import gpu_screen
 
-    with told(form):
-        document = gpu(cards, currency=currency, at=day_of(at))
+    document = gpu(cards, currency=currency, at=day_of(at))
     emit(form, document, lambda: gpu_screen.table(document), lambda: gpu_screen.screen(document))

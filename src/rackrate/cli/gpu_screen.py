@@ -6,14 +6,11 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from rackrate.cli import words
+from rackrate.cli.layout import Part, Table, drawn, pairs
 from rackrate.cli.numbers import money
-from rackrate.cli.output import Table, rich_table
-from rackrate.cli.sections import pairs
 from rackrate.units import MIB
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-
     from rackrate.app.wire import FactDoc, GpuDoc, GpuDocument, PriceDoc
 
 _SIDE_BY_SIDE_MOST = 4
@@ -27,15 +24,15 @@ def table(document: GpuDocument) -> Table:
     return Table(keys=tuple(k for k, _ in _ROWS), titles=tuple(k for k, _ in _ROWS), rows=rows)
 
 
-def screen(document: GpuDocument) -> Iterator[RenderableType]:
+def screen(document: GpuDocument) -> Iterator[Part]:
     """One fact card, or a column for each card, or a short list of all."""
     if len(document.gpus) == 1:
         yield from _card(document.gpus[0])
     elif len(document.gpus) <= _SIDE_BY_SIDE_MOST:
-        yield rich_table(_columns(document.gpus))
+        yield drawn(_columns(document.gpus))
         yield from _notes(document.gpus)
     else:
-        yield rich_table(_listing(document.gpus))
+        yield drawn(_listing(document.gpus))
     yield f"Prices as of {document.as_of}; facts {document.facts_digest[:12]}, rackrate {document.rackrate_version}."
 
 
@@ -129,7 +126,7 @@ def _listing(gpus: list[GpuDoc]) -> Table:
     return Table(keys=titles, titles=titles, rows=rows, right=frozenset({2, 3}))
 
 
-def _card(gpu: GpuDoc) -> Iterator[RenderableType]:
+def _card(gpu: GpuDoc) -> Iterator[Part]:
     yield f"{gpu.id}: {gpu.vendor} {gpu.product}"
     yield ""
     sources = list(dict.fromkeys(f.source for f in gpu.facts))
@@ -151,7 +148,7 @@ def _cited(gpu: GpuDoc, row: str, sources: list[str]) -> str:
     return f"{condition}{kind} [{sources.index(fact.source) + 1}]"
 
 
-def _offers(gpu: GpuDoc) -> Iterator[RenderableType]:
+def _offers(gpu: GpuDoc) -> Iterator[Part]:
     if not gpu.prices:
         yield "No offer of this card in the catalogue."
         yield ""
@@ -168,10 +165,10 @@ def _offers(gpu: GpuDoc) -> Iterator[RenderableType]:
         for p in gpu.prices
     )
     heads = ("cheapest in", "provider", "offer", f"{gpu.prices[0].currency}/card-h", "/GB-h as sold", "seen")
-    yield rich_table(Table(keys=heads, titles=heads, rows=rows, right=frozenset({3, 4})))
+    yield drawn(Table(keys=heads, titles=heads, rows=rows, right=frozenset({3, 4})))
 
 
-def _notes(gpus: list[GpuDoc]) -> Iterator[RenderableType]:
+def _notes(gpus: list[GpuDoc]) -> Iterator[Part]:
     for gpu in gpus:
         for note in gpu.notes:
             yield f"{gpu.id}: {note}"

@@ -5,8 +5,13 @@ from __future__ import annotations
 import gc
 import importlib
 import os
+from typing import Any
 
 import click
+
+from rackrate.cli.refusals import printable, told
+
+_FORM = "rackrate.form"
 
 VERBS = {
     "plan": "What should I rent for this?",
@@ -30,22 +35,48 @@ class Verbs(click.Group):
         command: click.Command = importlib.import_module(f"rackrate.cli.{cmd_name}").command
         return command
 
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        """Like click's; what is wrong with the flags before the verb is told as every problem is."""
+        form = "json" if "--json" in args else None
+        with told(form):
+            ctx = super().make_context(info_name, args, parent, **extra)
+        ctx.meta[_FORM] = form
+        return ctx
+
+    def invoke(self, ctx: click.Context) -> object:
+        """Like click's; what is wrong with the verb or its flags is told as every problem is."""
+        with told(ctx.meta[_FORM]):
+            return super().invoke(ctx)
+
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Like click's, with the nearest verb named when there is none."""
-        if args and args[0] not in VERBS and not args[0].startswith("-"):
-            from rackrate.app.suggest import nearest
-
-            close = nearest(args[0], VERBS)
-            hint = f" Did you mean {close[0]!r}?" if close else ""
-            ctx.fail(f"No such command {args[0]!r}.{hint} Verbs: {', '.join(VERBS)}.")
+        if args and args[0] not in VERBS and not args[0].startswith("-") and not ctx.resilient_parsing:
+            raise _unknown_verb(args[0])
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The list of verbs for --help, without importing any of them."""
         with formatter.section("Commands"):
             formatter.write_dl(list(VERBS.items()))
+
+
+def _unknown_verb(word: str) -> Exception:
+    from rackrate.problems import Code, Finding, Refused, nearest
+
+    close = nearest(word, VERBS)
+    action = f"did you mean {close[0]}? " if close else ""
+    finding = Finding(
+        code=Code.UNKNOWN_NAME,
+        subject="verb",
+        observed=printable(word),
+        expected=", ".join(VERBS),
+        action=f"{action}`rackrate --help` says what each verb answers",
+    )
+    return Refused([finding])
 
 
 def _start_lean() -> None:
@@ -66,16 +97,21 @@ def _version(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
         ctx.exit()
 
 
-@click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(
+    cls=Verbs,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="\b\nStart with:\n  rackrate plan --model meta-llama/Llama-2-7b-hf --task lora --tokens 30M",
+)
 @click.option(
     "--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Print the version."
 )
-def main() -> None:
-    """Rent GPUs knowingly: what to rent, what it will really cost, and whether you got it.
-
-    Start with: rackrate plan --model meta-llama/Llama-2-7b-hf --task lora --tokens 30M
-    """
+@click.pass_context
+def main(ctx: click.Context) -> None:
+    """Rent GPUs knowingly: what to rent, what it will really cost, and whether you got it."""
     _start_lean()
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())
 
 
 if __name__ == "__main__":

@@ -5,39 +5,53 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from rackrate.units import format_hours
+from rackrate.units import format_bytes, format_hours
 
 if TYPE_CHECKING:
     from rackrate.app.wire import CostDoc, RangeDoc
 
 
 def money(amount: str) -> str:
-    """A decimal string with two places, four under one unit."""
+    """A decimal string with two places; up to four under one unit."""
     value = Decimal(amount)
-    return f"{value:,.2f}" if abs(value) >= 1 or not value else f"{value:,.4f}"
+    if abs(value) >= 1 or not value:
+        return f"{value:,.2f}"
+    whole, _, places = f"{value:.4f}".partition(".")
+    return f"{whole}.{places.rstrip('0').ljust(2, '0')}"
 
 
 def cost_span(cost: CostDoc) -> str:
     """``12.40 USD (10.10 to 15.90)``."""
-    return f"{money(cost.likely)} {cost.currency} ({money(cost.low)} to {money(cost.high)})"
+    return _span(f"{money(cost.likely)} {cost.currency}", money(cost.low), money(cost.high))
+
+
+def bytes_span(span: RangeDoc) -> str:
+    """``17.1 GiB (16.5 GiB to 17.9 GiB)``."""
+    return _span(*map(format_bytes, (span.likely, span.low, span.high)))
 
 
 def hours_span(span: RangeDoc) -> str:
     """``5.3 h (4.1 h to 7.0 h)``."""
-    return f"{format_hours(span.likely)} ({format_hours(span.low)} to {format_hours(span.high)})"
+    return _span(*map(format_hours, (span.likely, span.low, span.high)))
 
 
 def rate_span(span: RangeDoc) -> str:
     """``1,240 (980 to 1,560)``."""
-    return f"{span.likely:,.0f} ({span.low:,.0f} to {span.high:,.0f})"
+    return _span(f"{span.likely:,.0f}", f"{span.low:,.0f}", f"{span.high:,.0f}")
 
 
-_SAME = 0.005
+def _span(likely: str, low: str, high: str) -> str:
+    """The likely value, and the range in which it lies if that says more."""
+    return likely if low == high else f"{likely} ({low} to {high})"
+
+
+_LEAST_SHOWN = 0.01
 
 
 def per_cent_more(ratio: float) -> str:
     """A ratio to the best as words: ``12 % more``, ``the same``, ``5 % less``."""
-    change = ratio - 1
-    if abs(change) < _SAME:
+    change = abs(ratio - 1)
+    if not change:
         return "the same"
-    return f"{abs(change):.0%} {'more' if change > 0 else 'less'}".replace("%", " %")
+    size = "under 1" if change < _LEAST_SHOWN else f"{change * 100:,.0f}"
+    return f"{size} % {'more' if ratio > 1 else 'less'}"

@@ -1,12 +1,10 @@
-"""Output options that every verb shares, and the printing of tables in every form."""
+"""Output options that every verb shares, and the printing of answers in every form."""
 
 from __future__ import annotations
 
-import csv
-import io
+import os
 import sys
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -14,24 +12,14 @@ import click
 if TYPE_CHECKING:
     from datetime import date, datetime
 
-    from rich.console import Console, RenderableType
+    from rackrate.cli.layout import Part, Table
 
 F = TypeVar("F", bound=Callable[..., Any])
-WIDTH_WHEN_PIPED = 80
+_WIDTH_WHEN_PIPED = 80
+_WIDTHS = (40, 120)
+"""Narrower than this no table can be read, wider than this no text (unless COLUMNS asks for it)."""
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Table:
-    """Rows of text under named columns: the same rows are printed as a table, CSV and Markdown.
-
-    ``keys`` are stable names for machines, ``titles`` the words for people;
-    ``right`` the indices of columns set flush right.
-    """
-
-    keys: tuple[str, ...]
-    titles: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    right: frozenset[int] = frozenset()
+_ASCII = str.maketrans("─█▓▒░·×−", "-@%&:.x-")
 
 
 def output_options(function: F) -> F:
@@ -45,7 +33,11 @@ def output_options(function: F) -> F:
 def as_of_option(function: F) -> F:
     """Add --as-of: the day to answer for, so that an answer can be repeated."""
     option = click.option(
-        "--as-of", "at", type=click.DateTime(["%Y-%m-%d"]), help="Answer as of this day (today), on its rules."
+        "--as-of",
+        "at",
+        type=click.DateTime(["%Y-%m-%d"]),
+        metavar="YYYY-MM-DD",
+        help="Answer as of this day (today), on its rules.",
     )
     return option(function)
 
@@ -55,39 +47,63 @@ def day_of(at: datetime | None) -> date | None:
     return None if at is None else at.date()
 
 
-def console(*, stderr: bool = False) -> Console:
-    """A console for results (stdout) or talk (stderr): 80 columns in a pipe, no colour with NO_COLOR."""
-    from rich.console import Console
-
-    stream = sys.stderr if stderr else sys.stdout
-    width = None if stream.isatty() else WIDTH_WHEN_PIPED
-    return Console(stderr=stderr, width=width, highlight=False, soft_wrap=False, emoji=False, markup=False)
+def examples(*commands: str) -> str:
+    """The end of a --help: commands to try, each on a line of its own."""
+    return "\n".join(("\b", "Examples:", *(f"  {command}" for command in commands)))
 
 
-def show(*parts: RenderableType) -> None:
-    """Print renderables to stdout."""
-    out = console()
-    for part in parts:
-        out.print(part)
+def emit(
+    form: str | None, document: object, table: Callable[[], Table], screen: Callable[[], Iterable[Part]]
+) -> None:
+    """Print ``document`` in the form asked for: JSON, CSV or Markdown rows, or the screen for people."""
+    if form == "json":
+        from rackrate.app.encode import to_json
+
+        _write(to_json(document) + "\n")
+    elif form == "csv":
+        _write(as_csv(table()))
+    elif form == "md":
+        _write(as_markdown(table()))
+    else:
+        show(screen())
 
 
-def rich_table(table: Table, *, title: str = "") -> RenderableType:
-    """The table for a terminal."""
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table as RichTable
+def _write(text: str) -> None:
+    """Write text that another program reads: UTF-8 whatever the terminal speaks."""
+    click.echo(text.encode(), nl=False)
 
-    drawn = RichTable(box=SIMPLE_HEAD, title=title or None, title_justify="left", padding=(0, 1, 0, 0), show_edge=False)
-    for index, name in enumerate(table.titles):
-        drawn.add_column(
-            name, justify="right" if index in table.right else "left", overflow="fold", no_wrap=index == 0
-        )
-    for row in table.rows:
-        drawn.add_row(*row)
-    return drawn
+
+def show(parts: Iterable[Part]) -> None:
+    """Print a screen: styled on a terminal, plain in a pipe or with NO_COLOR, in the characters that stdout knows."""
+    from rackrate.cli.layout import lines_of
+
+    text = "\n".join(lines_of(parts, _width()))
+    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    try:
+        click.echo(text, color=False if plain else None)
+    except UnicodeEncodeError:
+        known = sys.stdout.encoding
+        spelled = text.translate(_ASCII).encode(known, "replace").decode(known)
+        click.echo(spelled, color=False if plain else None)
+
+
+def _width() -> int:
+    """Columns to fill: what COLUMNS says, the terminal's, or 80 in a pipe."""
+    low, high = _WIDTHS
+    asked = os.environ.get("COLUMNS", "")
+    if asked.isdecimal():
+        return max(int(asked), low)
+    try:
+        return min(max(os.get_terminal_size(sys.stdout.fileno()).columns, low), high)
+    except (OSError, ValueError):
+        return _WIDTH_WHEN_PIPED
 
 
 def as_csv(table: Table) -> str:
     """The table as CSV with its stable keys as header."""
+    import csv
+    import io
+
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(table.keys)
@@ -103,25 +119,4 @@ def as_markdown(table: Table) -> str:
 
 
 def _cell(text: str) -> str:
-    return text.replace("|", "\\|").replace("\n", " ")
-
-
-def write(text: str) -> None:
-    """Write text to stdout as it is."""
-    click.echo(text, nl=not text.endswith("\n"))
-
-
-def emit(
-    form: str | None, document: object, table: Callable[[], Table], screen: Callable[[], Iterable[RenderableType]]
-) -> None:
-    """Print ``document`` in the form asked for: JSON, CSV or Markdown rows, or the screen for people."""
-    if form == "json":
-        from rackrate.app.encode import to_json
-
-        write(to_json(document))
-    elif form == "csv":
-        write(as_csv(table()))
-    elif form == "md":
-        write(as_markdown(table()))
-    else:
-        show(*screen())
+    return text.replace("\\", "\\\\").replace("|", "\\|").replace("\n", " ")

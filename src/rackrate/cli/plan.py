@@ -7,14 +7,20 @@ from typing import TYPE_CHECKING
 import click
 
 from rackrate.cli.options import workload_options
-from rackrate.cli.output import as_of_option, day_of, emit, output_options
-from rackrate.cli.refusals import EXIT_NO, told
+from rackrate.cli.output import as_of_option, day_of, emit, examples, output_options
+from rackrate.cli.refusals import EXIT_NO
 
 if TYPE_CHECKING:
     from datetime import datetime
 
 
-@click.command("plan")
+@click.command(
+    "plan",
+    epilog=examples(
+        "rackrate plan examples/lora-7b.toml",
+        "rackrate plan --model meta-llama/Llama-2-13b-hf --context 4096 --concurrency 8",
+    ),
+)
 @click.argument("file", required=False, metavar="[FILE]")
 @workload_options
 @click.option(
@@ -23,24 +29,17 @@ if TYPE_CHECKING:
 @click.option("--top", type=click.IntRange(1, 1000), default=8, show_default=True, help="How many plans to show.")
 @as_of_option
 @output_options
-def command(
-    file: str | None, rank: str, top: int, at: datetime | None, form: str | None, **flags: object
-) -> None:
-    r"""Rank rental plans for a workload, described in FILE (TOML or JSON, - for stdin), by flags, or both.
+def command(file: str | None, rank: str, top: int, at: datetime | None, form: str | None, **flags: object) -> None:
+    """Rank rental plans for a workload, described in FILE (TOML or JSON, - for stdin), by flags, or both.
 
     Flags win over the file. Exit code 0: a plan was found; 3: none, with the
     nearest misses; 2: the request could not be understood.
-
-    \b
-    rackrate plan examples/lora-7b.toml
-    rackrate plan --model meta-llama/Llama-2-13b-hf --task inference --context 4096 --concurrency 8
     """
     from rackrate.app.flags import by_path
     from rackrate.app.planning import plan
     from rackrate.cli import plan_screen
 
-    with told(form):
-        document = plan(file, by_path(flags), rank=rank, limit=top, at=day_of(at))
+    document = plan(file, by_path(flags), rank=rank, limit=top, at=day_of(at))
     emit(form, document, lambda: plan_screen.table(document), lambda: plan_screen.screen(document))
     if not document.plans:
         raise SystemExit(EXIT_NO)

@@ -7,14 +7,12 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from rackrate.cli import words
+from rackrate.cli.layout import Part, Table, drawn, pairs
 from rackrate.cli.numbers import cost_span, hours_span, money, per_cent_more, rate_span
-from rackrate.cli.output import Table, rich_table
-from rackrate.cli.sections import assumptions, pairs, warnings, workload_line
+from rackrate.cli.sections import assumptions, warnings, workload_line
 from rackrate.units import format_bytes, format_hours
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-
     from rackrate.app.wire import PlanDoc, PlanDocument, RejectedDoc
 
 _COLUMNS = (
@@ -73,7 +71,7 @@ def _row(plan: PlanDoc) -> tuple[str, ...]:
     )
 
 
-def screen(document: PlanDocument) -> Iterator[RenderableType]:
+def screen(document: PlanDocument) -> Iterator[Part]:
     """What a person sees first, top to bottom."""
     yield workload_line(document.workload)
     yield ""
@@ -89,7 +87,7 @@ def screen(document: PlanDocument) -> Iterator[RenderableType]:
     yield _footer(document)
 
 
-def _best(document: PlanDocument) -> Iterator[RenderableType]:
+def _best(document: PlanDocument) -> Iterator[Part]:
     plan = document.plans[0]
     yield pairs(_facts_of(document, plan))
     yield from warnings(plan.warnings)
@@ -173,13 +171,13 @@ def _lost(document: PlanDocument) -> str:
     )
 
 
-def _others(document: PlanDocument) -> Iterator[RenderableType]:
+def _others(document: PlanDocument) -> Iterator[Part]:
     keys = _ON_SCREEN if document.workload.horizon_hours is None else _FOR_SERVICES
     titles = {key: title for key, title, _ in _COLUMNS} | {"cost_likely": f"cost {document.currency}"}
     best = {f.offer_id for f in document.frontier}
     rows = tuple(_short_row(plan, keys, plan.offer_id in best) for plan in document.plans)
     flush = frozenset(i for i, key in enumerate(keys) if key in _RIGHT)
-    yield rich_table(Table(keys=keys, titles=tuple(titles[k] for k in keys), rows=rows, right=flush))
+    yield drawn(Table(keys=keys, titles=tuple(titles[k] for k in keys), rows=rows, right=flush))
     more = f" {document.more_plans} more plans: --top." if document.more_plans else ""
     yield "* no other plan is both cheaper and faster; + a part of the bill has no known price"
     yield f"{document.considered} offers considered.{more}"
@@ -198,7 +196,7 @@ def _short_row(plan: PlanDoc, keys: Sequence[str], on_frontier: bool) -> tuple[s
     return tuple(cells[key] for key in keys)
 
 
-def _rejected(groups: Sequence[RejectedDoc]) -> Iterator[RenderableType]:
+def _rejected(groups: Sequence[RejectedDoc]) -> Iterator[Part]:
     if not groups:
         return
     yield "Left out:"

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from rackrate.cli import words
+from rackrate.cli.layout import Part, pairs
 from rackrate.units import format_count
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-
     from rackrate.app.wire import AssumptionDoc, FindingDoc, WorkloadDoc
+
+UNPRICED = "unknown_rule"
 
 
 def workload_line(work: WorkloadDoc) -> str:
@@ -27,55 +28,37 @@ def workload_line(work: WorkloadDoc) -> str:
     return f"{text}{load}"
 
 
-def pairs(rows: Sequence[tuple[str, str]]) -> RenderableType:
-    """Names and texts in two columns, wrapped."""
-    from rich.table import Table
-
-    grid = Table.grid(padding=(0, 2))
-    grid.add_column(no_wrap=True, style="bold")
-    grid.add_column(overflow="fold")
-    for name, text in rows:
-        grid.add_row(name, text)
-    return grid
-
-
-def assumptions(made: Sequence[AssumptionDoc]) -> Iterator[RenderableType]:
+def assumptions(made: Sequence[AssumptionDoc]) -> Iterator[Part]:
     """Defaults that were made; set the key to change one."""
     if not made:
         return
     yield "Assumed (set the key to change it):"
-    yield pairs([(f"  {a.key}", f"{a.value} ({a.why.replace('_', ' ')})") for a in made])
+    yield pairs([(f"  {a.key}", f"{a.value} ({a.why.replace('_', ' ')})") for a in made], strong=False)
     yield ""
 
 
-def warnings(found: Sequence[FindingDoc]) -> Iterator[RenderableType]:
-    """Findings that do not stop the answer: those of one code share a line, and so do parts without a price."""
+def warnings(found: Sequence[FindingDoc]) -> Iterator[Part]:
+    """Findings that do not stop the answer: those of one code share a line; parts without a price are with the cost."""
     by_code: dict[str, list[FindingDoc]] = {}
     for finding in found:
         by_code.setdefault(finding.code, []).append(finding)
-    for code, group in by_code.items():
-        if code == "unknown_rule":
-            yield from _without_rule(group)
-        else:
-            yield _told(code, group)
+    if rows := [_told(code, group) for code, group in by_code.items() if not all(map(is_unpriced, group))]:
+        yield pairs(rows)
 
 
-def _without_rule(group: Sequence[FindingDoc]) -> Iterator[str]:
-    """Parts of the bill that no rule was seen for: left out of the total, or assumed in it."""
-    left_out = _parts(f for f in group if f.severity != "info")
-    assumed = _parts(f for f in group if f.severity == "info")
-    if left_out:
-        yield f"! not in the cost, no price was seen: {left_out} (ask the provider)"
-    if assumed:
-        yield f"- no rule was seen, the careful side is assumed: {assumed}"
+def is_unpriced(finding: FindingDoc) -> bool:
+    """Whether a finding says that a part of the bill is not in the total."""
+    return finding.code == UNPRICED and finding.severity != "info"
 
 
-def _parts(findings: Iterable[FindingDoc]) -> str:
-    return ", ".join(dict.fromkeys(f.subject.rpartition(": ")[2].replace("_", " ") for f in findings))
+def unpriced(found: Sequence[FindingDoc]) -> list[str]:
+    """Parts of the bill that no rule was seen for."""
+    return list(dict.fromkeys(f.subject.rpartition(": ")[2].replace("_", " ") for f in found if is_unpriced(f)))
 
 
-def _told(code: str, group: Sequence[FindingDoc]) -> str:
-    seen = dict.fromkeys(f.observed + (f", expected {f.expected}" if f.expected else "") for f in group)
-    steps = dict.fromkeys(f.action for f in group if f.action)
-    mark = "!" if any(f.severity != "info" for f in group) else "-"
-    return f"{mark} {code.replace('_', ' ')}: {'; '.join(seen)}" + (f" ({'; '.join(steps)})" if steps else "")
+def _told(code: str, group: Sequence[FindingDoc]) -> tuple[str, str]:
+    told = [f for f in group if not is_unpriced(f)]
+    seen = dict.fromkeys(f.observed + (f" (expected {f.expected})" if f.expected else "") for f in told)
+    steps = dict.fromkeys(f.action for f in told if f.action)
+    mark = "!" if any(f.severity != "info" for f in told) else "-"
+    return mark, f"{code.replace('_', ' ')}: {'; '.join(seen)}" + (f"; next: {'; '.join(steps)}" if steps else "")

@@ -1,0 +1,156 @@
+"""Text in columns for a terminal of a given width: wrapped text, pairs of name and text, tables.
+
+Rich could draw these too, but importing and running its console costs a
+seventh of the whole start; its measure of wide characters is what we take.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+import click
+from rich.cells import cell_len
+
+Part = str | Callable[[int], Iterable[str]]
+"""Something on a screen: text to wrap, or a function from the width in columns to lines."""
+
+_GAP = "  "
+_NARROWEST = 6
+_UNITS = frozenset("% h s min days GiB MiB GB MB TB B USD CNY EUR GBP HKD JPY tokens".split())
+_BREAK_AFTER = "/-_|:,.+"
+
+
+class Table(NamedTuple):
+    """Rows of text under named columns: the same rows are printed as a table, CSV and Markdown.
+
+    ``keys`` are stable names for machines, ``titles`` the words for people;
+    ``right`` the indices of columns set flush right.
+    """
+
+    keys: tuple[str, ...]
+    titles: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    right: frozenset[int] = frozenset()
+
+
+def cells(text: str) -> int:
+    """Columns that a text takes on a terminal: a Chinese character takes two."""
+    return len(text) if text.isascii() else cell_len(text)
+
+
+def padded(text: str, width: int, *, right: bool = False) -> str:
+    """A text with spaces up to a width in columns."""
+    gap = " " * (width - cells(text))
+    return gap + text if right else text + gap
+
+
+def lines_of(parts: Iterable[Part], width: int) -> Iterator[str]:
+    """All parts as lines."""
+    for part in parts:
+        if isinstance(part, str):
+            yield from wrapped(part, width)
+        else:
+            yield from part(width)
+
+
+# ---------------------------------------------------------------- text
+
+
+def wrapped(text: str, width: int) -> list[str]:
+    """A text in lines of at most ``width`` columns: broken at spaces, never between a number and its unit."""
+    if cells(text) <= width:
+        return [text]
+    lines, line, taken = list[str](), "", 0
+    for word in _broken(_words(text), width):
+        size = cells(word)
+        if line and taken + 1 + size > width:
+            lines.append(line)
+            line, taken = word, size
+        else:
+            line, taken = (f"{line} {word}", taken + 1 + size) if line else (word, size)
+    return [*lines, line]
+
+
+def _words(text: str) -> list[str]:
+    """Words, numbers together with their units."""
+    words: list[str] = []
+    for word in text.split(" "):
+        if words and words[-1][-1:].isdigit() and word.rstrip(".,;:()") in _UNITS:
+            words[-1] += f" {word}"
+        else:
+            words.append(word)
+    return words
+
+
+def _broken(words: Iterable[str], width: int) -> Iterator[str]:
+    """Words, those wider than a line in pieces: after punctuation if possible."""
+    for word in words:
+        rest = word
+        while cells(rest) > width:
+            end = _fitting(rest, width)
+            yield rest[:end]
+            rest = rest[end:]
+        yield rest
+
+
+def _fitting(word: str, width: int) -> int:
+    """How many characters of a word to put on a line."""
+    end = next(n for n in range(len(word), 0, -1) if n == 1 or cells(word[:n]) <= width)
+    mark = max(word.rfind(mark, 0, end) for mark in _BREAK_AFTER) + 1
+    return mark if mark > end // 2 else end
+
+
+# ---------------------------------------------------------------- pairs and tables
+
+
+def pairs(rows: Sequence[tuple[str, str]], *, strong: bool = True, right: bool = False) -> Part:
+    """Names and texts in two columns, the texts wrapped."""
+
+    def draw(width: int) -> Iterator[str]:
+        names = max((cells(name) for name, _ in rows), default=0)
+        for name, text in rows:
+            shown = padded(name, names, right=right)
+            head = click.style(shown, bold=True) if strong else shown
+            for number, line in enumerate(wrapped(text, max(width - names - len(_GAP), _NARROWEST))):
+                yield f"{' ' * names if number else head}{_GAP}{line}".rstrip()
+
+    return draw
+
+
+def drawn(table: Table) -> Part:
+    """A table with its titles over a rule; columns of text are folded when it is too wide."""
+
+    def draw(width: int) -> Iterator[str]:
+        sizes = _sizes(table, width)
+        flush = [index in table.right for index in range(len(sizes))]
+        for line in _row(table.titles, sizes, flush):
+            yield click.style(line, bold=True)
+        yield "─" * min(sum(sizes) + len(_GAP) * (len(sizes) - 1), width)
+        for row in table.rows:
+            yield from _row(row, sizes, flush)
+
+    return draw
+
+
+def _sizes(table: Table, width: int) -> list[int]:
+    """Widths of columns: as wide as the text, the widest columns of words narrowed until all fit."""
+    sizes = [max(map(cells, column)) for column in zip(table.titles, *table.rows, strict=True)]
+    words = [index for index in range(len(sizes)) if index not in table.right]
+    over = sum(sizes) + len(_GAP) * (len(sizes) - 1) - width
+    while over > 0 and words:
+        widest = max(words, key=sizes.__getitem__)
+        if sizes[widest] <= _NARROWEST:
+            break
+        sizes[widest] -= 1
+        over -= 1
+    return sizes
+
+
+def _row(texts: Sequence[str], sizes: Sequence[int], flush: Sequence[bool]) -> Iterator[str]:
+    """A row as lines: numbers whole, words folded."""
+    folded = [[text] if right else wrapped(text, size) for text, size, right in zip(texts, sizes, flush, strict=True)]
+    for number in range(max(map(len, folded))):
+        line = [lines[number] if number < len(lines) else "" for lines in folded]
+        row = zip(line, sizes, flush, strict=True)
+        yield _GAP.join(padded(text, size, right=right) for text, size, right in row).rstrip()
