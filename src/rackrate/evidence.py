@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import date
 from enum import StrEnum
 from typing import TypeVar
+
+from rackrate.values import Value
 
 
 class Kind(StrEnum):
@@ -25,8 +26,7 @@ class Kind(StrEnum):
     ASSUMED = "assumed"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fact:
+class Fact(Value, frozen=True, kw_only=True):
     """One number with its unit, condition and public source."""
 
     value: float
@@ -38,15 +38,13 @@ class Fact:
     note: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Unknown:
+class Unknown(Value, frozen=True):
     """A number that is not known, with the reason; it propagates through every sum."""
 
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Range:
+class Range(Value, frozen=True):
     """Low, likely and high: the 10th, 50th and 90th percentile of our belief."""
 
     low: float

@@ -7,13 +7,13 @@ before it is printed.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import date
 from decimal import ROUND_HALF_UP, Decimal
 
+from rackrate.values import Value
 
-@dataclass(frozen=True, slots=True, order=False)
-class Money:
+
+class Money(Value, frozen=True):
     """An exact amount in one currency (ISO 4217 code)."""
 
     amount: Decimal
@@ -56,8 +56,7 @@ def total(amounts: list[Money], currency: str) -> Money:
     return result
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExchangeRates:
+class ExchangeRates(Value, frozen=True, kw_only=True):
     """Reference rates of one day: units of each currency per one ``base``.
 
     ``per_base`` maps an ISO 4217 code to a Decimal; ``base`` itself need not be listed.

@@ -9,8 +9,9 @@ and parameters into words. Exceptions are left for bugs and dead I/O, and for
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
+
+from rackrate.values import Value
 
 
 class Severity(StrEnum):
@@ -53,8 +54,7 @@ class Code(StrEnum):
     BUDGET_AT_RISK = "budget_at_risk"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class Finding(Value, frozen=True, kw_only=True):
     """One problem: what (code), where (subject), seen, expected, and the next step (action).
 
     ``observed``, ``expected`` and ``action`` are short English texts for the

@@ -117,7 +117,7 @@ def test_every_card_is_found_by_its_id_and_its_product(book):
 
 
 def test_cards_made_by_hand_need_no_names(book):
-    from dataclasses import replace
+    from rackrate.values import replace
 
     bare = {c.id: replace(c, names=frozenset()) for c in book.accelerators.values()}
     assert resolve_card("A100", bare, 80, "PCIe") == ("a100-pcie-80",)

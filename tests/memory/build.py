@@ -1,11 +1,10 @@
 """Workloads, cards and engines for this room's tests: bundled facts, with one setting changed at a time."""
 
-from dataclasses import replace
-
 from rackrate.evidence import Fact, Kind, Range, known
 from rackrate.facts.accelerator import Accelerator, Precision
 from rackrate.memory.estimate import estimate
 from rackrate.units import MIB
+from rackrate.values import replace
 from rackrate.workload.layout import Layout
 from rackrate.workload.workload import Checkpointing, Limits, Serving, Task, Training, Use, Workload
 

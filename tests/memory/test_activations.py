@@ -1,5 +1,3 @@
-from dataclasses import replace
-
 import pytest
 
 from rackrate.facts.accelerator import Precision
@@ -12,6 +10,7 @@ from rackrate.memory.activations import (
     selective_bytes_per_token,
 )
 from rackrate.memory.logits import loss_bytes
+from rackrate.values import replace
 
 PLAIN = Pass(
     element_bytes=2,

@@ -1,5 +1,3 @@
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -8,6 +6,7 @@ from tests.memory.build import GIB, SINGLE, card, measure, serve, train, with_se
 from rackrate.facts import bundled
 from rackrate.memory.estimate_types import Verdict
 from rackrate.memory.fit import RANKS, Candidates, shortened, smallest_changes
+from rackrate.values import replace
 from rackrate.workload.workload import Checkpointing, Serving, Task
 
 BOOK = bundled.load()

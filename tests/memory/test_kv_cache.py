@@ -1,5 +1,3 @@
-from dataclasses import replace
-
 import pytest
 from tests.memory.build import GIB
 
@@ -7,6 +5,7 @@ from rackrate.evidence import Unknown, known
 from rackrate.memory.kv_cache import cache_shape, layer_bytes_per_token
 from rackrate.memory.stages import stages
 from rackrate.units import MIB
+from rackrate.values import replace
 from rackrate.workload.layout import Layout
 
 

@@ -1,7 +1,5 @@
 """What must hold for every workload, not only for those that someone measured."""
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -10,6 +8,7 @@ from tests.memory.build import card, likely, measure, serve, train, with_serving
 from rackrate.facts import bundled
 from rackrate.memory.estimate_types import Phase, Verdict
 from rackrate.memory.phases import verdict
+from rackrate.values import replace
 from rackrate.workload.layout import Layout
 from rackrate.workload.workload import Checkpointing, Task
 

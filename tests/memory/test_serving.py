@@ -1,11 +1,10 @@
-from dataclasses import replace
-
 import pytest
 from tests.memory.build import GB, GIB, bare, card, likely, measure, serve, with_policy
 
 from rackrate.evidence import Unknown
 from rackrate.memory.estimate import estimate
 from rackrate.memory.estimate_types import Phase, Verdict
+from rackrate.values import replace
 from rackrate.workload.layout import Layout
 
 LLAMA_7B, LLAMA_13B = "meta-llama/Llama-2-7b-hf", "meta-llama/Llama-2-13b-hf"

@@ -1,5 +1,3 @@
-from dataclasses import replace
-
 import pytest
 from tests.memory.build import GB, GIB, card, likely, measure, train, with_policy, with_training
 
@@ -7,6 +5,7 @@ from rackrate.evidence import Unknown
 from rackrate.facts.accelerator import Precision
 from rackrate.memory.estimate import estimate
 from rackrate.memory.estimate_types import Phase, Verdict
+from rackrate.values import replace
 from rackrate.workload.layout import Layout
 from rackrate.workload.workload import Checkpointing, Task
 

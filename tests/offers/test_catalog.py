@@ -106,7 +106,7 @@ def test_unknown_cards_are_kept_and_said_to_be_unknown(offers):
 
 def test_columns_and_records_say_the_same(book, table, offers):
     again = OfferTable.from_offers(offers, book.rules_of)
-    columns = set(OfferTable.__dataclass_fields__) - {"record"}
+    columns = set(OfferTable.__struct_fields__) - {"record"}
     for name in sorted(columns):
         left, right = getattr(table, name), getattr(again, name)
         if isinstance(left, np.ndarray):

@@ -168,7 +168,9 @@ def test_idle_memory_is_named_with_its_price(ask: Ask) -> None:
     small = {**JOB, "model": "Qwen/Qwen2.5-0.5B"}
     best = plan(ask(small, [offer(1, "h100-sxm5-80", "3")])).plans[0]
     assert best.idle.fraction > 0.5
-    assert best.idle.cost.amount == pytest.approx(best.cost.likely.amount * Decimal(best.idle.fraction), rel=Decimal("1e-5"))
+    assert best.idle.cost.amount == pytest.approx(
+        best.cost.likely.amount * Decimal(best.idle.fraction), rel=Decimal("1e-5")
+    )
     assert any(w.code == "oversized" for w in best.warnings)
 
 

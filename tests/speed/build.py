@@ -1,12 +1,11 @@
 """Workloads, cards and estimates for this room's tests: bundled facts, with one setting changed at a time."""
 
-from dataclasses import replace
-
 from rackrate.evidence import Fact, Kind, Range, known
 from rackrate.facts.accelerator import Precision
 from rackrate.memory.estimate_types import CacheRoom, MemoryEstimate, Metric, Phase, Verdict
 from rackrate.speed.estimate import estimate
 from rackrate.speed.replica import replica
+from rackrate.values import replace
 from rackrate.workload.layout import Layout
 from rackrate.workload.workload import Checkpointing, Limits, Serving, Task, Training, Use, Workload
 

@@ -1,7 +1,5 @@
 """Decode and prefill steps: published cases, and what must hold on every card."""
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,6 +11,7 @@ from rackrate.speed.decode import cache_read_bytes, decode_step_s, decode_terms
 from rackrate.speed.estimate_types import Bound
 from rackrate.speed.prefill import prefill_s, stages_at_once
 from rackrate.speed.replica import replica
+from rackrate.values import replace
 from rackrate.workload.layout import Layout
 
 MISTRAL = "mistralai/Mistral-7B-v0.1"

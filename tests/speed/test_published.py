@@ -6,7 +6,6 @@ best), and the LoRA profiles of QwenLM/Qwen, which set no efficiency of matrix p
 """
 
 import csv
-from dataclasses import replace
 from pathlib import Path
 from statistics import median
 
@@ -20,6 +19,7 @@ from rackrate.speed.decode import decode_step_s
 from rackrate.speed.estimate import estimate
 from rackrate.speed.prefill import prefill_s
 from rackrate.speed.serving import ceiling_requests_per_s
+from rackrate.values import replace
 from rackrate.workload.layout import Layout
 from rackrate.workload.workload import Checkpointing, Task
 

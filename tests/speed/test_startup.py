@@ -1,12 +1,11 @@
 """Start-up: what is on the meter before work begins."""
 
-from dataclasses import replace
-
 import pytest
 from tests.speed.build import LLAMA_7B, LLAMA_70B, serve, train
 
 from rackrate.evidence import add_independent
 from rackrate.speed.startup import startup_hours
+from rackrate.values import replace
 from rackrate.workload.workload import Task
 
 GB = 1e9

@@ -1,9 +1,8 @@
 """Layouts: valid divisors only, few of them, least communication first."""
 
-from dataclasses import replace
-
 import pytest
 
+from rackrate.values import replace
 from rackrate.workload.layout import Layout
 from rackrate.workload.layouts import divides_tensors, layouts
 from rackrate.workload.parse import parse

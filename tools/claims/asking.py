@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import shlex
 from functools import lru_cache
+from pathlib import Path
 
 import msgspec
 from click.testing import CliRunner
+
 from rackrate.app.context import facts
 from rackrate.app.wire import DOCUMENTS, Document, FitDocument, GpuDoc, GpuDocument, PlanDocument
 from rackrate.cli.main import main
@@ -15,12 +18,13 @@ from rackrate.units import GB, GIB
 AS_OF = facts().seen_at
 """The day of the bundled facts: a fixed day makes the answers repeatable."""
 
+ROOT = Path(__file__).parents[2]
 _ANSWERED = (0, 3)  # 3: the answer is no, which is an answer
 WIDTH = 80
 
 
-def printed(command: str, *more: str) -> str:
-    """What ``command`` prints on stdout, as of the day of the facts.
+def printed(command: str, *more: str, color: bool = False) -> str:
+    """What ``command`` prints on stdout at 80 columns, as of the day of the facts.
 
     Raises:
         RuntimeError: rackrate refused the command.
@@ -29,7 +33,9 @@ def printed(command: str, *more: str) -> str:
     if program != "rackrate":
         raise ValueError(f"not a rackrate command: {command}")
     dated = () if "--help" in words or "--as-of" in words else ("--as-of", AS_OF.isoformat())
-    result = CliRunner().invoke(main, [*words, *dated, *more], prog_name="rackrate", terminal_width=WIDTH)
+    runner = CliRunner(env={"COLUMNS": str(WIDTH), "NO_COLOR": "", "TERM": "xterm"})
+    with contextlib.chdir(ROOT):
+        result = runner.invoke(main, [*words, *dated, *more], prog_name="rackrate", terminal_width=WIDTH, color=color)
     if result.exit_code not in _ANSWERED:
         raise RuntimeError(f"{command}: exit code {result.exit_code}: {result.output}") from result.exception
     return result.stdout

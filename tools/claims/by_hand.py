@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from decimal import Decimal
 
 from rackrate.app.context import facts
@@ -14,6 +13,7 @@ from rackrate.offers.table import OfferTable
 from rackrate.plan.answer import Answer
 from rackrate.plan.planner import plan
 from rackrate.plan.question import Question
+from rackrate.values import replace
 from rackrate.workload.parse import Parsed, parse
 from rackrate.workload.request import request_from_table
 

@@ -36,9 +36,7 @@ def memory_of_a40() -> Shown:
 def bandwidth_of_a40() -> Shown:
     """Memory bandwidth of the A40."""
     rate = fact(gpus(A40)["a40"], "bandwidth_bytes_per_s")
-    return Shown(
-        commands=(A40,), text=f"{rate / GB:,.1f} GB/s, as published.", values={"bandwidth_bytes_per_s": rate}
-    )
+    return Shown(commands=(A40,), text=f"{rate / GB:,.1f} GB/s, as published.", values={"bandwidth_bytes_per_s": rate})
 
 
 @shows("C03")
@@ -72,18 +70,19 @@ def fp8_on_a40() -> Shown:
     held = fit(weights)
     stored = sum(c.bytes.likely for c in held.components if c.name == "weights")
     left = {r.reason: r.count for r in plan(required).rejected}
+    out = left.get("card_property", 0)
     values: dict[str, Value] = {
         "lacks_fp8": "fp8" in gpus(A40)["a40"].lacks,
         "plans_with_fp8_compute": len(plan(compute).plans),
         "plans_with_required_fp8": len(plan(required).plans),
-        "left_out_for_the_property": left.get("card_property", 0),
+        "left_out_for_the_property": out,
         "plans_with_fp8_weights": len(plan(planned).plans),
         "weights_bytes": stored,
         "verdict": held.verdict,
     }
     return Shown(
         commands=(required, weights),
-        text=f"No FP8 arithmetic: {values['left_out_for_the_property']} offers of the A40 are left out when it is "
+        text=f"No FP8 arithmetic: {out} offers of the A40 are left out when it is "
         f"required. FP8 weights alone: {gb(stored)} for Llama-2-7B, which {held.verdict} the A40 and computes in FP16.",
         values=values,
     )
@@ -100,7 +99,7 @@ def pair_of_a40() -> Shown:
     share = sum(c.bytes.likely for c in two.components if c.name == "weights")
     return Shown(
         commands=(pair,),
-        text=f"{card.pair.capitalize()} of {two.memory_total_bytes / MIB:,.0f} MiB each, {each_way / GB:g} GB/s each way "
+        text=f"{card.pair[0].upper()}{card.pair[1:]}, {two.memory_total_bytes / MIB:,.0f} MiB on each; {each_way / GB:g} GB/s each way "
         f"({2 * each_way / GB:g} both ways). Yi-34B in 16 bits does not fit on one; on two the engine must shard it "
         f"({two.layout}): {gb(share)} of weights on each device.",
         values={
@@ -192,7 +191,7 @@ def power_limits_of_a100() -> Shown:
     listed = ", ".join(f"{name} {value:g} W" for name, value in watts.items())
     return Shown(
         commands=(FOUR_A100,),
-        text=f"{listed}. {' '.join(notes)} (`check` will hold a rented card against this.)",
+        text=f"{listed}.{''.join(f' {note[0].upper()}{note[1:]}.' for note in notes)}",
         values=dict(watts),
     )
 

@@ -14,7 +14,7 @@ from rackrate.money import Money
 from rackrate.offers.meter import meter_of
 from rackrate.plan.answer import Plan
 
-from .asking import AS_OF, gib, gpus, plan
+from .asking import AS_OF, gib, gpus, plan, words
 from .by_hand import metered, offer, planned
 from .registry import Shown, Value, shows
 
@@ -148,18 +148,24 @@ def _three_short_starts() -> tuple[float, float]:
 
 @shows("C29")
 def price_of_80_over_40() -> Shown:
-    """What the 80 GB card costs over the 40 GB card, by form factor and market."""
-    command = "rackrate gpu a100-pcie-40 a100-pcie-80 a100-sxm4-40 a100-sxm4-80"
-    cards = gpus(command)
-    ratios: dict[str, Value] = {}
-    for form in ("pcie", "sxm4"):
-        small, large = ({p.market: float(p.per_gpu_hour) for p in cards[f"a100-{form}-{n}"].prices} for n in (40, 80))
-        ratios |= {f"{form.upper()} {market.replace('_', ' ')}": large[market] / small[market] for market in small if market in large}
-    listed = ", ".join(f"{name} {ratio:.2f}" for name, ratio in ratios.items())
+    """What the 80 GB card costs over the 40 GB card at sellers of both, by form factor and market."""
+    least: dict[tuple[str, str, str, int], Money] = {}
+    for row in offers(AS_OF).table.records():
+        form, _, size = row.cards[0].removeprefix("a100-").partition("-") if len(row.cards) == 1 else ("", "", "")
+        if row.cards[:1] != (f"a100-{form}-{size}",) or row.superseded or row.share < 1 or row.excludes:
+            continue
+        key, each = (row.provider, form, row.market, int(size)), row.price_per_hour * (Decimal(1) / row.gpus)
+        least[key] = min(least.get(key, each), each, key=lambda money: money.amount)
+    ratios = {
+        f"{provider} {form.upper()} {words(market)}": float(least[provider, form, market, 80].amount / small.amount)
+        for (provider, form, market, size), small in least.items()
+        if size == 40 and (provider, form, market, 80) in least  # noqa: PLR2004 - GB as sold
+    }
+    listed = ", ".join(f"{name} {ratio:.2f}" for name, ratio in sorted(ratios.items(), key=lambda pair: pair[1]))
     return Shown(
-        commands=(f"{command} --json",),
-        text=f"Cheapest 80 GB over cheapest 40 GB offer seen, by form factor and market: {listed}.",
-        values=ratios,
+        commands=("python -m tools.claims C29", "rackrate gpu a100-pcie-40 a100-pcie-80 a100-sxm4-40 a100-sxm4-80"),
+        text=f"Cheapest 80 GB card-hour over cheapest 40 GB card-hour at the same seller: {listed}.",
+        values=dict(ratios),
     )
 
 

@@ -60,7 +60,8 @@ def inference_on_a40() -> Shown:
     verdicts = {name: fit(command).verdict.replace("_", " ") for name, command in tried.items()}
     held = {name: fit(command).cache for name, command in tried.items()}
     listed = ", ".join(
-        f"{name} {verdict}" + (f" ({cache.full_sequences} sequences of 4,096)" if cache and verdict != "does not fit" else "")
+        f"{name} {verdict}"
+        + (f" ({cache.full_sequences} sequences of 4,096)" if cache and verdict != "does not fit" else "")
         for (name, verdict), cache in zip(verdicts.items(), held.values(), strict=True)
     )
     return Shown(commands=(tried["20B FP16"], tried["34B 8 bits"]), text=f"{listed}.", values=dict(verdicts))

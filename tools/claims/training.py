@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from rackrate.app.context import facts
 from rackrate.evidence import Unknown
 from rackrate.memory.estimate import estimate
 from rackrate.memory.estimate_types import MemoryEstimate
 from rackrate.units import GIB
+from rackrate.values import replace
 from rackrate.workload.layout import Layout
 from rackrate.workload.parse import Parsed, parse
 from rackrate.workload.request import request_from_table
@@ -97,8 +96,8 @@ def full_finetuning_on_80_gb() -> Shown:
     }
     return Shown(
         commands=(commands["a100-sxm4-80"],),
-        text=f"Peak {gib(large.peak_bytes.likely)} of {gib(large.usable_bytes)} usable on the 80 GB card: does not fit, "
-        f"on 40 GB less still. Any one of these makes it fit: {listed}.",
+        text=f"Peak {gib(large.peak_bytes.likely)} of {gib(large.usable_bytes)} usable on the 80 GB card: it does "
+        f"not fit there, nor on 40 GB. Any one of these makes it fit on 80 GB: {listed}.",
         values=values,
     )
 

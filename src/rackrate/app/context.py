@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from functools import lru_cache
 from hashlib import sha256
@@ -11,10 +10,10 @@ from rackrate.facts.book import FactBook
 from rackrate.facts.bundled import load as load_facts
 from rackrate.offers import catalog
 from rackrate.offers.catalog import Catalog
+from rackrate.values import Value
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Context:
+class Context(Value, frozen=True, kw_only=True):
     """Facts, offers and the day of the question."""
 
     book: FactBook

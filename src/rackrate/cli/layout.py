@@ -6,8 +6,10 @@ seventh of the whole start; its measure of wide characters is what we take.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import NamedTuple
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import click
 from rich.cells import cell_len
@@ -15,9 +17,13 @@ from rich.cells import cell_len
 Part = str | Callable[[int], Iterable[str]]
 """Something on a screen: text to wrap, or a function from the width in columns to lines."""
 
+BOLD: Mapping[str, Any] = MappingProxyType({"bold": True})
+PLAIN: Mapping[str, Any] = MappingProxyType({})
+ALERT: Mapping[str, Any] = MappingProxyType({"bold": True, "fg": "yellow"})
+
 _GAP = "  "
 _NARROWEST = 6
-_UNITS = frozenset("% h s min days GiB MiB GB MB TB B USD CNY EUR GBP HKD JPY tokens".split())
+_UNITS = re.compile(r"(%|h|s|min|days|[KMGT]?i?B|[A-Z]{3}|tokens)[.,;:)]*")
 _BREAK_AFTER = "/-_|:,.+"
 
 
@@ -76,7 +82,7 @@ def _words(text: str) -> list[str]:
     """Words, numbers together with their units."""
     words: list[str] = []
     for word in text.split(" "):
-        if words and words[-1][-1:].isdigit() and word.rstrip(".,;:()") in _UNITS:
+        if words and words[-1][-1:].isdigit() and _UNITS.fullmatch(word):
             words[-1] += f" {word}"
         else:
             words.append(word)
@@ -104,14 +110,13 @@ def _fitting(word: str, width: int) -> int:
 # ---------------------------------------------------------------- pairs and tables
 
 
-def pairs(rows: Sequence[tuple[str, str]], *, strong: bool = True, right: bool = False) -> Part:
-    """Names and texts in two columns, the texts wrapped."""
+def pairs(rows: Sequence[tuple[str, str]], *, style: Mapping[str, Any] = BOLD) -> Part:
+    """Names in a style and texts in two columns, the texts wrapped."""
 
     def draw(width: int) -> Iterator[str]:
         names = max((cells(name) for name, _ in rows), default=0)
         for name, text in rows:
-            shown = padded(name, names, right=right)
-            head = click.style(shown, bold=True) if strong else shown
+            head = click.style(padded(name, names), **style) if style else padded(name, names)
             for number, line in enumerate(wrapped(text, max(width - names - len(_GAP), _NARROWEST))):
                 yield f"{' ' * names if number else head}{_GAP}{line}".rstrip()
 
@@ -125,7 +130,7 @@ def drawn(table: Table) -> Part:
         sizes = _sizes(table, width)
         flush = [index in table.right for index in range(len(sizes))]
         for line in _row(table.titles, sizes, flush):
-            yield click.style(line, bold=True)
+            yield click.style(line, **BOLD)
         yield "─" * min(sum(sizes) + len(_GAP) * (len(sizes) - 1), width)
         for row in table.rows:
             yield from _row(row, sizes, flush)

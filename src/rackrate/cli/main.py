@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import importlib
 import os
-from typing import Any
 
 import click
 
@@ -36,7 +35,7 @@ class Verbs(click.Group):
         return command
 
     def make_context(
-        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: object
     ) -> click.Context:
         """Like click's; what is wrong with the flags before the verb is told as every problem is."""
         form = "json" if "--json" in args else None

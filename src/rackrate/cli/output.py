@@ -52,9 +52,7 @@ def examples(*commands: str) -> str:
     return "\n".join(("\b", "Examples:", *(f"  {command}" for command in commands)))
 
 
-def emit(
-    form: str | None, document: object, table: Callable[[], Table], screen: Callable[[], Iterable[Part]]
-) -> None:
+def emit(form: str | None, document: object, table: Callable[[], Table], screen: Callable[[], Iterable[Part]]) -> None:
     """Print ``document`` in the form asked for: JSON, CSV or Markdown rows, or the screen for people."""
     if form == "json":
         from rackrate.app.encode import to_json

@@ -7,9 +7,9 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from rackrate.cli import words
-from rackrate.cli.layout import Part, Table, drawn, pairs
-from rackrate.cli.numbers import cost_span, hours_span, money, per_cent_more, rate_span
-from rackrate.cli.sections import assumptions, warnings, workload_line
+from rackrate.cli.layout import PLAIN, Part, Table, drawn, pairs
+from rackrate.cli.numbers import bytes_span, cost_span, hours_span, money, per_cent_more, rate_span
+from rackrate.cli.sections import assumptions, unpriced, warnings, workload_line
 from rackrate.units import format_bytes, format_hours
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ _COLUMNS = (
 )
 _RIGHT = frozenset(key for key, _, right in _COLUMNS if right)
 _ON_SCREEN = ("accelerator", "gpus", "provider", "market", "verdict", "tokens_per_s", "hours_likely", "cost_likely")
+_FASTER_AT_MOST = 6
 _FOR_SERVICES = (*_ON_SCREEN[:6], "first_token_s", "cost_likely")
 
 
@@ -81,8 +82,8 @@ def screen(document: PlanDocument) -> Iterator[Part]:
     else:
         yield "No plan: every offer was left out. The nearest misses are below."
         yield ""
-    yield from _rejected(document.rejected)
     yield from assumptions(document.assumptions)
+    yield from _rejected(document.rejected)
     yield from warnings(document.warnings)
     yield _footer(document)
 
@@ -100,7 +101,7 @@ def _facts_of(document: PlanDocument, plan: PlanDoc) -> list[tuple[str, str]]:
     machines = f" ({plan.machines} machines)" if plan.machines > 1 else ""
     place = f", {plan.region}" if plan.region else ""
     return [
-        ("Rent", f"{plan.gpus} x {plan.accelerator} ({plan.product}){machines}"),
+        ("Rent", f"{plan.gpus} x {_card_text(plan)}{machines}"),
         ("From", f"{plan.provider}: {plan.offer}, {words.word(words.MARKETS, plan.market)}{place}; stock {plan.stock}"),
         ("Fit", _fit_text(plan)),
         ("Speed", _speed_text(plan)),
@@ -111,12 +112,18 @@ def _facts_of(document: PlanDocument, plan: PlanDoc) -> list[tuple[str, str]]:
     ]
 
 
+def _card_text(plan: PlanDoc) -> str:
+    """The exact card, or all that an ambiguous name could mean."""
+    if len(plan.cards) == 1:
+        return f"{plan.accelerator} ({plan.product})"
+    return f"one of {', '.join(plan.cards)}: the source does not say which; figures hold for all"
+
+
 def _fit_text(plan: PlanDoc) -> str:
     fit = plan.fit
-    peak = f"{format_bytes(fit.peak_bytes.low)} to {format_bytes(fit.peak_bytes.high)}"
     held = f"; holds {fit.full_sequences} full sequences" if fit.full_sequences is not None else ""
     return (
-        f"{words.word(words.VERDICTS, fit.verdict)}: peak {format_bytes(fit.peak_bytes.likely)} ({peak}) "
+        f"{words.word(words.VERDICTS, fit.verdict)}: peak {bytes_span(fit.peak_bytes)} "
         f"of {format_bytes(fit.usable_bytes)} usable, headroom {format_bytes(fit.headroom_bytes)}{held}"
     )
 
@@ -142,10 +149,14 @@ def _time_text(document: PlanDocument, plan: PlanDoc) -> str:
 
 def _cost_text(document: PlanDocument, plan: PlanDoc) -> str:
     lines = ", ".join(f"{n.name.replace('_', ' ')} {money(n.amount)}" for n in plan.cost.lines if Decimal(n.amount))
-    text = f"{cost_span(plan.cost)} all in"
+    text = cost_span(plan.cost)
     if document.workload.horizon_hours is not None:
         text += f" for {format_hours(document.workload.horizon_hours)}"
-    return f"{text} [{lines} {plan.cost.billed_currency}]"
+    known = f"{lines or 'nothing'} {plan.cost.billed_currency}"
+    lacking = unpriced(plan.warnings)
+    if not lacking:
+        return f"{text} all in: {known}"
+    return f"{text}: {known}; not in it, for no price was seen: {', '.join(lacking)}"
 
 
 def _price_text(plan: PlanDoc) -> str:
@@ -178,17 +189,47 @@ def _others(document: PlanDocument) -> Iterator[Part]:
     rows = tuple(_short_row(plan, keys, plan.offer_id in best) for plan in document.plans)
     flush = frozenset(i for i, key in enumerate(keys) if key in _RIGHT)
     yield drawn(Table(keys=keys, titles=tuple(titles[k] for k in keys), rows=rows, right=flush))
-    more = f" {document.more_plans} more plans: --top." if document.more_plans else ""
     yield "* no other plan is both cheaper and faster; + a part of the bill has no known price"
-    yield f"{document.considered} offers considered.{more}"
+    more = f", {document.more_plans} more of them fit (--top N shows N plans)" if document.more_plans else ""
+    yield f"{document.considered} offers considered{more}."
     yield ""
+    yield from _faster(document)
+
+
+def _faster(document: PlanDocument) -> Iterator[Part]:
+    """The part of the frontier that the list of plans stops short of: what more speed costs."""
+    shown = {plan.offer_id for plan in document.plans}
+    beyond = [f for f in document.frontier if f.offer_id not in shown]
+    if not beyond:
+        return
+    yield "Faster, for more money (the cheapest for each speed):"
+    rows = tuple(
+        (
+            _short_card(f.accelerator.split("|")),
+            str(f.gpus),
+            f.provider,
+            f"{f.tokens_per_s:,.0f}",
+            f"{f.hours:.2f}",
+            money(f.cost),
+        )
+        for f in beyond[:_FASTER_AT_MOST]
+    )
+    titles = ("card", "n", "provider", "tok/s", "hours", f"cost {document.currency}")
+    yield drawn(Table(keys=titles, titles=titles, rows=rows, right=frozenset({1, 3, 4, 5})))
+    if len(beyond) > _FASTER_AT_MOST:
+        yield f"{len(beyond) - _FASTER_AT_MOST} more: --json, under frontier."
+    yield ""
+
+
+def _short_card(cards: Sequence[str]) -> str:
+    return cards[0] + (f" +{len(cards) - 1}" if len(cards) > 1 else "")
 
 
 def _short_row(plan: PlanDoc, keys: Sequence[str], on_frontier: bool) -> tuple[str, ...]:
     """The cells of one plan in words, with marks for the frontier and for costs that lack a part."""
-    lacking = "+" if any(w.code == "unknown_rule" and w.severity != "info" for w in plan.warnings) else ""
+    lacking = "+" if unpriced(plan.warnings) else ""
     cells = dict(zip((key for key, _, _ in _COLUMNS), _row(plan), strict=True)) | {
-        "accelerator": plan.cards[0] + (f" +{len(plan.cards) - 1}" if len(plan.cards) > 1 else ""),
+        "accelerator": _short_card(plan.cards),
         "market": words.word(words.MARKETS, plan.market),
         "verdict": words.word(words.VERDICTS, plan.fit.verdict),
         "cost_likely": f"{money(plan.cost.likely)}{lacking}{'*' if on_frontier else ' '}",
@@ -200,8 +241,8 @@ def _rejected(groups: Sequence[RejectedDoc]) -> Iterator[Part]:
     if not groups:
         return
     yield "Left out:"
-    for group in groups:
-        yield f"  {group.count:>4}  {words.word(words.REASONS, group.reason)}{_nearest(group)}"
+    rows = [(f"  {group.count:>4}", f"{words.word(words.REASONS, group.reason)}{_nearest(group)}") for group in groups]
+    yield pairs(rows, style=PLAIN)
     yield ""
 
 
@@ -209,7 +250,8 @@ def _nearest(group: RejectedDoc) -> str:
     near = group.nearest
     if near is None:
         return ""
-    text = f"; nearest: {near.gpus} x {near.accelerator or near.offer}, {near.provider}"
+    name = _short_card(near.accelerator.split("|")) if near.accelerator else near.offer
+    text = f"; nearest: {near.gpus} x {name}, {near.provider}"
     if near.observed:
         text += f": {near.observed}" + (f", limit {near.limit}" if near.limit else "")
     if near.change is not None:
@@ -221,5 +263,5 @@ def _footer(document: PlanDocument) -> str:
     return (
         f"Prices as of {document.as_of}; {document.currency} at rates of {document.rates_on} "
         f"({document.rates_source}). "
-        f"facts {document.facts_digest[:12]}, rackrate {document.rackrate_version}. Ranges are 10 % to 90 %."
+        f"Facts {document.facts_digest[:12]}, rackrate {document.rackrate_version}. Ranges are 10 % to 90 %."
     )

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from rackrate.cli import words
-from rackrate.cli.layout import Part, pairs
+from rackrate.cli.layout import ALERT, PLAIN, Part, pairs
 from rackrate.units import format_count
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def assumptions(made: Sequence[AssumptionDoc]) -> Iterator[Part]:
     if not made:
         return
     yield "Assumed (set the key to change it):"
-    yield pairs([(f"  {a.key}", f"{a.value} ({a.why.replace('_', ' ')})") for a in made], strong=False)
+    yield pairs([(f"  {a.key}", f"{a.value} ({a.why.replace('_', ' ')})") for a in made], style=PLAIN)
     yield ""
 
 
@@ -43,7 +43,7 @@ def warnings(found: Sequence[FindingDoc]) -> Iterator[Part]:
     for finding in found:
         by_code.setdefault(finding.code, []).append(finding)
     if rows := [_told(code, group) for code, group in by_code.items() if not all(map(is_unpriced, group))]:
-        yield pairs(rows)
+        yield pairs(rows, style=ALERT)
 
 
 def is_unpriced(finding: FindingDoc) -> bool:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 
 from rackrate.money import Money, total
 from rackrate.problems import Finding
+from rackrate.values import Value
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class Line(Value, frozen=True, kw_only=True):
     """One named line: quantity x unit price = amount, with the rule that made it.
 
     ``name`` is a code: ``compute``, ``compute_stopped``, ``term`` (prepaid
@@ -27,8 +26,7 @@ class Line:
     rule: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Charges:
+class Charges(Value, frozen=True, kw_only=True):
     """All lines in one currency; ``unknown`` lists the parts of the bill that no rule was seen for."""
 
     lines: tuple[Line, ...]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from decimal import Decimal
 
+from rackrate.values import Value
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Usage:
+
+class Usage(Value, frozen=True, kw_only=True):
     """What a machine does on the meter.
 
     ``run_seconds`` is one entry per start: the seconds from power-on to

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 
 from rackrate.evidence import Fact, Unknown
+from rackrate.values import Value
 
 
 class Precision(StrEnum):
@@ -39,8 +39,7 @@ class Interconnect(StrEnum):
     OTHER = "other"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Accelerator:
+class Accelerator(Value, frozen=True, kw_only=True):
     """One card (or the part of a board that a program sees as one device).
 
     ``memory_sold_gb`` is the label on the box ("GB as sold"), neither GB nor

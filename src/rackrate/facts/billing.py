@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 
+from rackrate.values import Value
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BillingRule:
+
+class BillingRule(Value, frozen=True, kw_only=True):
     """One rule as seen: a key, its value, the state in which it holds, and who said so.
 
     ``value`` stays the text of the source (a number, ``true``, tiers such as
@@ -35,8 +35,7 @@ class BillingRule:
             return None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BillingRules:
+class BillingRules(Value, frozen=True, kw_only=True):
     """All rules of one provider; a rule that is absent is unknown, not zero."""
 
     provider: str

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from datetime import date
 
 from rackrate.facts.accelerator import Accelerator
@@ -12,10 +11,10 @@ from rackrate.facts.engine import Engine
 from rackrate.facts.formats import WeightFormat
 from rackrate.facts.model import Model
 from rackrate.money import ExchangeRates
+from rackrate.values import Value, field
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FactBook:
+class FactBook(Value, frozen=True, kw_only=True):
     """What is known at one date.
 
     ``model`` and ``engine`` are looked up on demand (there are hundreds of

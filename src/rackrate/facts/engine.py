@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 
 from rackrate.evidence import Range
+from rackrate.values import Value
 
 
 class Host(StrEnum):
@@ -15,8 +15,7 @@ class Host(StrEnum):
     GRAPHS = "graphs"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServingPolicy:
+class ServingPolicy(Value, frozen=True, kw_only=True):
     """What an inference engine does with memory.
 
     ``memory_share``: fraction of the card's memory that the engine takes at
@@ -50,8 +49,7 @@ class ServingPolicy:
     source: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TrainingPolicy:
+class TrainingPolicy(Value, frozen=True, kw_only=True):
     """What a training engine keeps in memory.
 
     ``optimizer_temporary``: the step holds one extra parameter-sized temporary
@@ -71,8 +69,7 @@ class TrainingPolicy:
     source: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SpeedPolicy:
+class SpeedPolicy(Value, frozen=True, kw_only=True):
     """Efficiencies of an engine, each a fraction of the published peak (medians of published rows).
 
     ``launch_s_per_layer``: host or launch time per layer and step.
@@ -94,8 +91,7 @@ class SpeedPolicy:
     source: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Engine:
+class Engine(Value, frozen=True, kw_only=True):
     """One engine at one range of versions.
 
     ``tasks`` are the task ids it can run; ``parallel`` the layouts it knows

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from rackrate.facts.accelerator import Precision
+from rackrate.values import Value
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WeightFormat:
+class WeightFormat(Value, frozen=True, kw_only=True):
     """A way to store weights.
 
     ``bits_per_weight`` includes scales and zero points. ``embeddings_16bit``

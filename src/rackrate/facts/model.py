@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from rackrate.values import Value
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Model:
+class Model(Value, frozen=True, kw_only=True):
     """One model's architecture.
 
     Counts are exact numbers of parameters; ``None`` means not known (encoders

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import date
 from fractions import Fraction
 
+from rackrate.values import Value
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MigProfile:
+
+class MigProfile(Value, frozen=True, kw_only=True):
     """One kind of slice of the cards ``accelerators``.
 
     ``sm_fraction`` of the multiprocessors, ``memory_label_gb`` as in the
@@ -26,8 +26,7 @@ class MigProfile:
     notes: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Provider:
+class Provider(Value, frozen=True, kw_only=True):
     """Someone who rents machines out; ``resells`` names the clouds behind a broker."""
 
     id: str
@@ -39,8 +38,7 @@ class Provider:
     source: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Claim:
+class Claim(Value, frozen=True, kw_only=True):
     """A claim of the articles, its verdict (right, wrong, conditional, unsupported) and the right answer."""
 
     id: str

@@ -5,19 +5,17 @@ All per-token figures are for one layer and one token on one card.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from rackrate.facts.accelerator import Precision
 from rackrate.facts.model import Model
 from rackrate.memory.weights import is_encoder, is_gated, key_width, matrices_per_mlp, query_width
+from rackrate.values import Value
 
 FP32_BYTES = 4
 
 ALL_TARGETS = ("q", "k", "v", "o", "gate", "up", "down")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pass:
+class Pass(Value, frozen=True, kw_only=True):
     """How a layer is run when it is trained.
 
     ``element_bytes`` of an activation (2, or 4 in FP32); ``tensor``: cards that

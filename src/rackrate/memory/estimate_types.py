@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 
 from rackrate.evidence import Range
+from rackrate.values import Value
 
 
 class Phase(StrEnum):
@@ -37,8 +37,7 @@ class Verdict(StrEnum):
     DOES_NOT_FIT = "does_not_fit"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Component:
+class Component(Value, frozen=True, kw_only=True):
     """One named part of the memory of the fullest card, in bytes, held during ``phases``."""
 
     name: str
@@ -47,8 +46,7 @@ class Component:
     note: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CacheRoom:
+class CacheRoom(Value, frozen=True, kw_only=True):
     """What is left for the KV cache on the fullest card.
 
     ``bytes_per_token`` is for one more token of one sequence (all layers, this
@@ -63,8 +61,7 @@ class CacheRoom:
     full_sequences: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MemoryEstimate:
+class MemoryEstimate(Value, frozen=True, kw_only=True):
     """Peak memory of the fullest card, by phase and component.
 
     ``peak`` is the maximum over phases as the driver sees it (``metric``

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
 
 from rackrate.evidence import Range, Unknown
 from rackrate.facts.accelerator import Accelerator
@@ -11,6 +10,7 @@ from rackrate.facts.engine import Engine
 from rackrate.facts.formats import WeightFormat
 from rackrate.memory.estimate import estimate
 from rackrate.memory.estimate_types import MemoryEstimate, Verdict
+from rackrate.values import Value, replace
 from rackrate.workload.layout import Layout
 from rackrate.workload.workload import Checkpointing, Serving, Task, Training, Workload
 
@@ -37,8 +37,7 @@ BIT_CLASSES = (6.0, 5.0, 0.0)
 """Formats are tried by class: about 8 bits, 5 to 6, 4 and fewer. Below the first, adapters train as QLoRA."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class Change(Value, frozen=True, kw_only=True):
     """One setting changed: its name, its value before and after, and the peak and verdict that follow."""
 
     knob: str
@@ -48,16 +47,14 @@ class Change:
     verdict: Verdict
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Candidates:
+class Candidates(Value, frozen=True, kw_only=True):
     """What may be tried beyond sizes: weight formats and optimizers that the caller knows of."""
 
     formats: tuple[WeightFormat, ...] = ()
     optimizers: tuple[str, ...] = ("adamw-8bit", "paged-adamw-8bit")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Case:
+class Case(Value, frozen=True, kw_only=True):
     """A workload on a card in a layout."""
 
     workload: Workload

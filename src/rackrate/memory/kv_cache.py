@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 from rackrate.evidence import Range, Unknown
 from rackrate.facts.engine import ServingPolicy
 from rackrate.facts.model import Model
 from rackrate.memory.stages import Stage
+from rackrate.values import Value
 
 INDEXER_BYTES = 132
 """A key of the sparse-attention indexer per token and layer: 128 FP8 values and an FP32 scale.
@@ -24,8 +24,7 @@ gated delta networks one 128 x 128 matrix per head (arXiv 2412.06464).
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CacheShape:
+class CacheShape(Value, frozen=True, kw_only=True):
     """How the cache of one card grows.
 
     ``layer_bytes``: of one token in one layer with attention; ``full_layers``

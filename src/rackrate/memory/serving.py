@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from rackrate.evidence import Range, Unknown
 from rackrate.facts.engine import Engine, ServingPolicy
@@ -17,6 +16,7 @@ from rackrate.memory.overhead import GROWTH_SLACK
 from rackrate.memory.phases import SERVING, by_phase, highest, part, verdict
 from rackrate.memory.stages import Stage, stages
 from rackrate.memory.weights import is_encoder, parameter_groups, weight_bytes
+from rackrate.values import Value
 from rackrate.workload.layout import Layout
 from rackrate.workload.workload import Serving, Workload
 
@@ -24,8 +24,7 @@ ACTIVATION_SPREAD = (0.3, 0.3)
 """Relative half widths of activations under and over the formula: kernels reuse buffers or keep a few more."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Card:
+class Card(Value, frozen=True, kw_only=True):
     """One card of an inference job: what it holds beside the cache, and how its cache grows.
 
     ``visible`` bytes are what programs can allocate, ``context`` the driver's

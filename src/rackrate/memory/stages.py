@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from rackrate.values import Value
 from rackrate.workload.layout import Layout
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stage:
+class Stage(Value, frozen=True, kw_only=True):
     """A run of ``layers`` out of ``of`` layers, with the input embedding (``first``) or the output head (``last``).
 
     ``in_flight`` micro-batches have passed forward through it and wait for

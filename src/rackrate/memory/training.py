@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from rackrate.evidence import Range, Unknown
 from rackrate.facts.engine import Engine, TrainingPolicy
 from rackrate.memory.activations import (
@@ -22,6 +20,7 @@ from rackrate.memory.overhead import BUCKET_ELEMENTS, COLLECTIVE_BYTES
 from rackrate.memory.phases import TRAINING, by_phase, highest, part, verdict
 from rackrate.memory.stages import Stage, stages
 from rackrate.memory.weights import ParameterGroups, is_encoder, parameter_groups, params_on, weight_bytes
+from rackrate.values import Value
 from rackrate.workload.layout import Layout
 from rackrate.workload.workload import Checkpointing, Training, Workload
 
@@ -38,8 +37,7 @@ _FORWARD = (Phase.FORWARD, Phase.LOSS)
 _UNTIL_STEP = (Phase.FORWARD, Phase.LOSS, Phase.BACKWARD)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Setting:
+class Setting(Value, frozen=True, kw_only=True):
     """One stage of a training run, with the sizes that every part needs.
 
     ``trained`` parameters (of which ``embeddings``) are held on this card

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from rackrate.facts.formats import WeightFormat
 from rackrate.facts.model import Model
 from rackrate.memory.stages import Stage
+from rackrate.values import Value
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ParameterGroups:
+class ParameterGroups(Value, frozen=True, kw_only=True):
     """Numbers of parameters by tensor group; together they are the model's total.
 
     ``other`` is what the closed formulas do not name: biases, linear-attention

@@ -9,7 +9,6 @@ from __future__ import annotations
 import csv
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
 from functools import partial
@@ -25,6 +24,7 @@ from rackrate.offers.offer import MachineShape, Offer, Term
 from rackrate.offers.table import OfferRow, OfferTable, Place
 from rackrate.problems import Code, Finding
 from rackrate.units import GIB
+from rackrate.values import Value, replace
 
 DATA = Path(__file__).parent / "data"
 
@@ -61,8 +61,7 @@ class Record(NamedTuple):
     note: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Catalog:
+class Catalog(Value, frozen=True, kw_only=True):
     """A price list: the table, the lines that could not be read, and the SHA-256 of the files in hex."""
 
     table: OfferTable

@@ -16,7 +16,6 @@ list gates compare offers. Public reports of each fault:
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 
 import numpy as np
 
@@ -25,6 +24,7 @@ from rackrate.facts.names import resolve_card
 from rackrate.offers.offer import Offer
 from rackrate.offers.table import Bools, Codes, OfferTable
 from rackrate.problems import Code, Finding, Severity
+from rackrate.values import replace
 
 MEMORY_TOLERANCE = 0.15
 """Labels of one card differ by up to 7 % in the wild (B200: 179, 180 or 192 GB); the faults are factors."""

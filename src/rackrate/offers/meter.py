@@ -9,19 +9,18 @@ except RENDER-S)``, ``running before 2025-10``.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
 
 from rackrate.facts.billing import BillingRule, BillingRules
+from rackrate.values import Value, replace
 
 HOUR_S = Decimal(3600)
 
 _QUALIFIED = re.compile(r"^(?P<state>[^(]+?) (?:\((?P<product>.+)\)|before (?P<until>\d{4}-\d{2}))$")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Meter:
+class Meter(Value, frozen=True, kw_only=True):
     """Granularity and minimum in seconds, and the rules they come from.
 
     Without a granularity rule the meter counts whole hours: an hourly price

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 
 from rackrate.money import Money
 from rackrate.problems import Finding
+from rackrate.values import Value
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Term:
+class Term(Value, frozen=True, kw_only=True):
     """The period that a price buys: its unit as sold and the hours it holds.
 
     ``unit`` is ``hour``, ``day``, ``week``, ``month``, ``year``, ``3year`` or
@@ -25,8 +24,7 @@ class Term:
     prepaid: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MachineShape:
+class MachineShape(Value, frozen=True, kw_only=True):
     """What memory and speed depend on: card, count, share of a card.
 
     ``share`` below 1 is a slice (MIG, vGPU). Offers of the same shape get the same estimates.
@@ -37,8 +35,7 @@ class MachineShape:
     share: float = 1.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Offer:
+class Offer(Value, frozen=True, kw_only=True):
     """One row of a price list.
 
     ``cards`` are the accelerator ids that the card name can mean: one, several

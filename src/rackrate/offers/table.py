@@ -8,7 +8,6 @@ serves lists of millions of rows.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass, replace
 from datetime import date
 from typing import NamedTuple, TypeVar
 
@@ -20,6 +19,7 @@ from rackrate.offers.conflicts import DATE_IS_SURE, disagreements, superseded
 from rackrate.offers.meter import Meter, is_qualified, meter_of
 from rackrate.offers.offer import MachineShape, Offer
 from rackrate.offers.regions import matches_region
+from rackrate.values import Value, replace
 
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
@@ -58,8 +58,7 @@ class OfferRow(NamedTuple):
     dated: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
-class OfferTable:
+class OfferTable(Value, frozen=True, kw_only=True, eq=False):
     """Offers as columns.
 
     Vocabularies: ``shape_sets`` (the shapes that an ambiguous card can be; the

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
 
@@ -13,6 +12,7 @@ from rackrate.money import Money
 from rackrate.offers.offer import MachineShape, Offer
 from rackrate.problems import Finding
 from rackrate.speed.estimate_types import SpeedEstimate
+from rackrate.values import Value
 from rackrate.workload.layout import Layout
 from rackrate.workload.workload import Assumption
 
@@ -54,8 +54,7 @@ class Reason(StrEnum):
     BUDGET = "budget"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ShapeEstimate:
+class ShapeEstimate(Value, frozen=True, kw_only=True):
     """Memory and speed of the workload on one machine shape, in the best layout found.
 
     ``hours`` is the wall time of the work on one machine, start-up included;
@@ -79,8 +78,7 @@ class ShapeEstimate:
         return self.speed.training.tokens_per_s
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NoEstimate:
+class NoEstimate(Value, frozen=True, kw_only=True):
     """Why a machine shape cannot do the work: the test, the number that failed and its limit."""
 
     shape: MachineShape
@@ -99,8 +97,7 @@ class NoEstimate:
         return abs(self.observed - self.limit) / self.limit
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CostRange:
+class CostRange(Value, frozen=True, kw_only=True):
     """The all-in cost: three exact bills at the low, likely and high time, in the display currency."""
 
     low: Money
@@ -111,8 +108,7 @@ class CostRange:
     billed_hours: Decimal
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IdleMemory:
+class IdleMemory(Value, frozen=True, kw_only=True):
     """Memory that the plan pays for and leaves unused, per card in bytes and in money over the plan."""
 
     bytes: float
@@ -120,8 +116,7 @@ class IdleMemory:
     cost: Money
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class Plan(Value, frozen=True, kw_only=True):
     """One offer that does the work, with everything that the numbers rest on.
 
     ``estimates`` has one entry for each card that the offer can turn out to
@@ -155,8 +150,7 @@ class Plan:
         return Range(min(r.low for r in rates), likely, max(r.high for r in rates))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class Change(Value, frozen=True, kw_only=True):
     """The smallest change that would bring an offer in: what to set, from what, to what."""
 
     knob: str
@@ -164,8 +158,7 @@ class Change:
     after: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Nearest:
+class Nearest(Value, frozen=True, kw_only=True):
     """The offer that came closest in a group of rejections, with the number that failed."""
 
     offer: Offer
@@ -175,8 +168,7 @@ class Nearest:
     change: Change | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rejected:
+class Rejected(Value, frozen=True, kw_only=True):
     """A group of offers left out for one reason."""
 
     reason: Reason
@@ -184,8 +176,7 @@ class Rejected:
     nearest: Nearest | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class Answer(Value, frozen=True, kw_only=True):
     """Ranked plans, the frontier of cost against time, what was left out and why.
 
     ``considered`` offers were looked at; ``possible`` of them do the work.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
 from decimal import Decimal
 
 import numpy as np
@@ -16,14 +15,14 @@ from rackrate.plan.pricing import bill
 from rackrate.plan.question import Question
 from rackrate.plan.timeline import usage_of
 from rackrate.units import SECONDS_PER_HOUR
+from rackrate.values import Value, replace
 from rackrate.workload.workload import Workload
 
 Floats = NDArray[np.float64]
 _COMPUTE = frozenset({"compute", "term"})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CostColumns:
+class CostColumns(Value, frozen=True, kw_only=True):
     """Per offer: bounds of the likely cost in the display currency (infinite where nothing was estimated).
 
     ``low`` counts compute alone (no other line is negative); ``high`` adds the
@@ -48,8 +47,7 @@ def cost_columns(question: Question, outcomes: Outcomes, kept: NDArray[np.intp])
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Meter:
+class _Meter(Value, frozen=True, kw_only=True):
     """Likely hours on the meter and machines by shape set."""
 
     hours: Floats

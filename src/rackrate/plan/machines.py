@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 from rackrate.evidence import Range
 from rackrate.speed.estimate_types import SpeedEstimate
+from rackrate.values import replace
 from rackrate.workload.workload import Workload
 
 MACHINES_AT_MOST = 16

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,12 +15,12 @@ from rackrate.plan.pricing import finish_hours
 from rackrate.plan.question import Question
 from rackrate.plan.shapes import Outcome, estimate_shape
 from rackrate.speed.startup import startup_hours
+from rackrate.values import Value
 
 Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outcomes:
+class Outcomes(Value, frozen=True, kw_only=True):
     """Estimates by index of shape set, and the failures of the others.
 
     A set of several shapes (an unclear card) works only if all of them do; its

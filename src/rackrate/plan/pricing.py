@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from decimal import Decimal
 
 from rackrate.cost.charge_types import Charges
@@ -18,6 +17,7 @@ from rackrate.plan.question import Question
 from rackrate.plan.remarks import remarks
 from rackrate.plan.timeline import usage_of
 from rackrate.units import SECONDS_PER_HOUR
+from rackrate.values import replace
 
 _VERDICT_ORDER = (Verdict.FITS, Verdict.TIGHT, Verdict.DOES_NOT_FIT)
 

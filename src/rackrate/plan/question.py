@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import date
 
 from rackrate.facts.book import FactBook
 from rackrate.facts.engine import Engine
 from rackrate.offers.table import OfferTable
 from rackrate.plan.answer import Rank
+from rackrate.values import Value
 from rackrate.workload.workload import Workload
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class Question(Value, frozen=True, kw_only=True):
     """A workload, the engine it runs on, the facts and offers known at ``at``, and how to rank.
 
     Costs are compared in ``currency`` at the book's dated rates; ``limit`` is

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 from rackrate.evidence import Range, Unknown
 from rackrate.facts.accelerator import Accelerator
@@ -16,6 +15,7 @@ from rackrate.plan.question import Question
 from rackrate.plan.slices import slice_of
 from rackrate.speed.estimate import estimate as estimate_speed
 from rackrate.speed.estimate_types import SpeedEstimate
+from rackrate.values import Value
 from rackrate.workload.layout import Layout
 from rackrate.workload.layouts import layouts
 from rackrate.workload.workload import Workload
@@ -24,8 +24,7 @@ Outcome = ShapeEstimate | NoEstimate
 _VERDICT_ORDER = (Verdict.FITS, Verdict.TIGHT, Verdict.DOES_NOT_FIT)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Trial:
+class _Trial(Value, frozen=True, kw_only=True):
     """One layout of one shape, put to the tests."""
 
     question: Question

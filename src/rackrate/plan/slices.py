@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from rackrate.evidence import Kind
 from rackrate.facts.accelerator import Accelerator
+from rackrate.values import replace
 
 _SHARED = ("memory_total_bytes", "bandwidth_bytes_per_s", "peak_", "power_")
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 from rackrate.evidence import Range, Unknown, multiply_independent
 from rackrate.facts.accelerator import Accelerator
@@ -15,6 +14,7 @@ from rackrate.speed.estimate_types import Bound, ServingSpeed, SpeedEstimate, Tr
 from rackrate.speed.flops import model_flop_per_token
 from rackrate.speed.replica import Replica, replica
 from rackrate.units import SECONDS_PER_HOUR
+from rackrate.values import replace
 from rackrate.workload.layout import Layout
 from rackrate.workload.workload import Serving, Training, Workload
 

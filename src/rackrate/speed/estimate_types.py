@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 
 from rackrate.evidence import Range
 from rackrate.facts.accelerator import Precision
 from rackrate.problems import Finding
+from rackrate.values import Value
 
 
 class Bound(StrEnum):
@@ -21,8 +21,7 @@ class Bound(StrEnum):
     CACHE_ROOM = "cache_room"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServingSpeed:
+class ServingSpeed(Value, frozen=True, kw_only=True):
     """Speed of one machine under a closed loop of ``concurrency`` requests (all replicas together).
 
     ``first_token_s``: time to first token of the median request;
@@ -41,8 +40,7 @@ class ServingSpeed:
     capacity_requests_per_s: Range | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TrainingSpeed:
+class TrainingSpeed(Value, frozen=True, kw_only=True):
     """Speed of training: tokens per second of the machine, time of one optimizer step, FLOP utilisation."""
 
     tokens_per_s: Range
@@ -50,8 +48,7 @@ class TrainingSpeed:
     model_flop_utilisation: Range
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SpeedEstimate:
+class SpeedEstimate(Value, frozen=True, kw_only=True):
     """How fast; ``limited_by`` names the bound, ``ceiling_tokens_per_s`` the physical limit of the machine.
 
     The ceiling is of output tokens (serving) or trained tokens a second, at the

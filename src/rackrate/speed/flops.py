@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from rackrate.facts.model import Model
 from rackrate.memory.adapters import adapter_params
 from rackrate.memory.weights import is_encoder
+from rackrate.values import replace
 from rackrate.workload.workload import Checkpointing, Training, Workload
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 from rackrate.evidence import Unknown
 from rackrate.facts.accelerator import Accelerator
@@ -16,6 +15,7 @@ from rackrate.memory.weights import parameter_groups, weight_bytes
 from rackrate.speed.communication import Link, link
 from rackrate.speed.flops import multiplied_params
 from rackrate.speed.roofline import Rates, rates
+from rackrate.values import Value
 from rackrate.workload.layout import Layout
 from rackrate.workload.workload import Workload
 
@@ -34,8 +34,7 @@ _WHOLE_BYTE = 8  # bits a weight; formats below it are unpacked by shifts and ta
 _OWN_VECTOR_KERNELS = "llama.cpp"  # the engine that multiplies one-token batches outside the matrix units
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Replica:
+class Replica(Value, frozen=True, kw_only=True):
     """A model in one engine on the cards of one replica (``tensor`` x ``pipeline`` of them).
 
     ``read_bytes``: weights that a pass reads when all experts are touched, the

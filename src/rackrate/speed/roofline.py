@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from rackrate.evidence import Unknown
 from rackrate.facts.accelerator import Accelerator, Precision
 from rackrate.facts.formats import WeightFormat
+from rackrate.values import Value
 from rackrate.workload.workload import Workload
 
 SHARPNESS = 3.0
@@ -38,8 +37,7 @@ _HALF_ACCUMULATE = ("gguf", "exl2")
 _SLOW_NARROW = "int8"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rates:
+class Rates(Value, frozen=True, kw_only=True):
     """Published peaks of one card for the arithmetic of one workload.
 
     ``precision`` is what the matrices are multiplied in and ``flop_per_s`` its

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from rackrate.evidence import Range, add_independent
 from rackrate.facts.engine import Engine, Host
 from rackrate.memory.stages import Stage
 from rackrate.memory.weights import parameter_groups, weight_bytes
 from rackrate.units import SECONDS_PER_HOUR
+from rackrate.values import Value
 from rackrate.workload.decide import download_bytes
 from rackrate.workload.workload import Workload
 
@@ -34,8 +33,7 @@ WARM_UP_S = {Host.GRAPHS: Range(30.0, 90.0, 280.0), Host.EAGER: Range(5.0, 20.0,
 (vllm#44881). Eager engines: imports and the first step, assumed."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StartupParts:
+class StartupParts(Value, frozen=True, kw_only=True):
     """What happens between power-on and the first useful step, in hours, in this order.
 
     ``data`` is the workload's own data coming in, at the same rate as the model.

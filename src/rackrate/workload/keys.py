@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Literal
+
+from rackrate.values import Value, field
 
 Kind = Literal["whole", "number", "count", "bytes", "hours", "choice", "text", "list", "whole_list", "money", "switch"]
 Scope = Literal["any", "training", "adapters", "serving", "online", "offline", "job"]
@@ -14,8 +15,7 @@ Scope = Literal["any", "training", "adapters", "serving", "online", "offline", "
 SECTIONS = ("training", "serving", "use", "limits")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Key:
+class Key(Value, frozen=True, kw_only=True):
     """One thing that can be said about a workload.
 
     ``default`` is the constant taken when nothing is said, for the reason

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from rackrate.values import Value
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Layout:
+class Layout(Value, frozen=True, kw_only=True):
     """A division of the work over ``gpus`` = tensor x pipeline x data cards.
 
     ``zero_stage`` 1 to 3 shards optimizer states, gradients and weights over

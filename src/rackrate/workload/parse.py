@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from rackrate.facts.book import FactBook
 from rackrate.facts.engine import Engine
 from rackrate.problems import Code, Finding
+from rackrate.values import Value
 from rackrate.workload.checks import check_limits, check_scopes, check_sizes, spread_shorthands
 from rackrate.workload.decide import decide_serving, decide_training, decide_use
 from rackrate.workload.draft import Draft
@@ -30,8 +29,7 @@ _NOW = ", ".join(task.value for task in Task if task not in _NOT_YET)
 _ORDER = {path: place for place, path in enumerate(KEYS)}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Parsed:
+class Parsed(Value, frozen=True, kw_only=True):
     """A workload that can be planned for, and what its author should know before."""
 
     workload: Workload

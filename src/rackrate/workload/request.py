@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from rackrate.values import Value
 from rackrate.workload.keys import KEYS, SECTIONS
 
 _NO_LINES: Mapping[str, int] = {}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class Request(Value, frozen=True, kw_only=True):
     """Raw values by key path, and for each path its origin: ``file:line``, ``file``, a flag, or nothing.
 
     Paths that are no keys are kept: parsing names them.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 
 from rackrate.facts.accelerator import Precision
 from rackrate.facts.book import FactBook
@@ -12,6 +11,7 @@ from rackrate.facts.formats import WeightFormat
 from rackrate.facts.model import Model
 from rackrate.facts.names import resolve_card, resolve_engine, resolve_model
 from rackrate.problems import Code, Finding, nearest
+from rackrate.values import Value, replace
 from rackrate.workload.draft import Draft
 from rackrate.workload.workload import Task
 
@@ -28,8 +28,7 @@ _USUAL_ENGINES = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Chosen:
+class Chosen(Value, frozen=True, kw_only=True):
     """The facts that a workload stands on."""
 
     model: Model

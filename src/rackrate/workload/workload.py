@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
 
@@ -10,6 +9,7 @@ from rackrate.facts.accelerator import Precision
 from rackrate.facts.formats import WeightFormat
 from rackrate.facts.model import Model
 from rackrate.money import Money
+from rackrate.values import Value
 
 
 class Task(StrEnum):
@@ -42,8 +42,7 @@ class Checkpointing(StrEnum):
     FULL = "full"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Training:
+class Training(Value, frozen=True, kw_only=True):
     """Sizes of a training run.
 
     ``micro_batch`` sequences of ``sequence_tokens`` go through one replica at a
@@ -67,8 +66,7 @@ class Training:
     lora_targets: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Serving:
+class Serving(Value, frozen=True, kw_only=True):
     """Sizes of an inference job.
 
     ``concurrency`` requests are in flight, each of ``prompt_tokens`` +
@@ -90,16 +88,14 @@ class Serving:
     cache_bits: int = 16
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Budget:
+class Budget(Value, frozen=True, kw_only=True):
     """The most that may be spent, for the whole job or per period (``total``, ``hour``, ``day``, ``month``)."""
 
     money: Money
     period: str = "total"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class Limits(Value, frozen=True, kw_only=True):
     """What a plan must keep to; empty tuples and None mean no limit."""
 
     deadline_hours: float | None = None
@@ -116,8 +112,7 @@ class Limits:
     vendors: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Use:
+class Use(Value, frozen=True, kw_only=True):
     """When and around what the machine runs.
 
     A service runs ``hours_per_day`` on each of ``horizon_days``; a job runs
@@ -135,8 +130,7 @@ class Use:
     keep_disk_days: float = 0.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Assumption:
+class Assumption(Value, frozen=True, kw_only=True):
     """A default that was made: the key, the value taken, and why (a code with its parameters)."""
 
     key: str
@@ -144,8 +138,7 @@ class Assumption:
     why: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Workload:
+class Workload(Value, frozen=True, kw_only=True):
     """One job or service to plan for; ``training`` or ``serving`` is set according to ``task``.
 
     ``display_currency`` is the currency in which costs are compared and shown.
