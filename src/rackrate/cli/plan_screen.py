@@ -26,13 +26,17 @@ _COLUMNS = (
     ("tokens_per_s", "tok/s", True),
     ("first_token_s", "first s", True),
     ("hours_likely", "hours", True),
+    ("billed_hours", "billed", True),
     ("cost_low", "low", True),
     ("cost_likely", "cost", True),
     ("cost_high", "high", True),
     ("currency", "", False),
+    ("price_observed_at", "seen", False),
     ("price_age_days", "age", True),
     ("offer", "offer", False),
+    ("offer_id", "offer id", False),
     ("price_source", "source", False),
+    ("warnings", "warnings", False),
 )
 _RIGHT = frozenset(key for key, _, right in _COLUMNS if right)
 _ON_SCREEN = ("accelerator", "gpus", "provider", "market", "verdict", "tokens_per_s", "hours_likely", "cost_likely")
@@ -62,13 +66,17 @@ def _row(plan: PlanDoc) -> tuple[str, ...]:
         f"{plan.speed.tokens_per_s.likely:.0f}",
         f"{plan.speed.first_token_s.likely:.2f}" if plan.speed.first_token_s else "",
         f"{plan.hours.likely:.2f}",
+        f"{plan.billed_hours:.2f}",
         plan.cost.low,
         plan.cost.likely,
         plan.cost.high,
         plan.cost.currency,
+        plan.price_observed_at,
         str(plan.price_age_days),
         plan.offer,
+        plan.offer_id,
         plan.price_source,
+        " ".join(dict.fromkeys(w.code for w in plan.warnings)),
     )
 
 
@@ -186,7 +194,7 @@ def _others(document: PlanDocument) -> Iterator[Part]:
     keys = _ON_SCREEN if document.workload.horizon_hours is None else _FOR_SERVICES
     titles = {key: title for key, title, _ in _COLUMNS} | {"cost_likely": f"cost {document.currency}"}
     best = {f.offer_id for f in document.frontier}
-    rows = tuple(_short_row(plan, keys, plan.offer_id in best) for plan in document.plans)
+    rows = _told_apart([_short_row(plan, keys, plan.offer_id in best) for plan in document.plans], document.plans)
     flush = frozenset(i for i, key in enumerate(keys) if key in _RIGHT)
     yield drawn(Table(keys=keys, titles=tuple(titles[k] for k in keys), rows=rows, right=flush))
     yield "* no other plan is both cheaper and faster; + a part of the bill has no known price"
@@ -214,8 +222,20 @@ def _faster(document: PlanDocument) -> Iterator[Part]:
         )
         for f in beyond[:_FASTER_AT_MOST]
     )
-    titles = ("card", "n", "provider", "tok/s", "hours", f"cost {document.currency}")
-    yield drawn(Table(keys=titles, titles=titles, rows=rows, right=frozenset({1, 3, 4, 5})))
+    hours = ("hours",) if document.workload.horizon_hours is None else ()
+    titles = ("card", "n", "provider", "tok/s", *hours, f"cost {document.currency}")
+    rows = tuple(
+        (
+            _short_card(f.accelerator.split("|")),
+            str(f.gpus),
+            f.provider,
+            f"{f.tokens_per_s:,.0f}",
+            *(f"{f.hours:.2f}" for _ in hours),
+            money(f.cost),
+        )
+        for f in beyond[:_FASTER_AT_MOST]
+    )
+    yield drawn(Table(keys=titles, titles=titles, rows=rows, right=frozenset({1, *range(3, len(titles))})))
     if len(beyond) > _FASTER_AT_MOST:
         yield f"{len(beyond) - _FASTER_AT_MOST} more: --json, under frontier."
     yield ""
@@ -232,9 +252,19 @@ def _short_row(plan: PlanDoc, keys: Sequence[str], on_frontier: bool) -> tuple[s
         "accelerator": _short_card(plan.cards),
         "market": words.word(words.MARKETS, plan.market),
         "verdict": words.word(words.VERDICTS, plan.fit.verdict),
+        "tokens_per_s": f"{plan.speed.tokens_per_s.likely:,.0f}",
         "cost_likely": f"{money(plan.cost.likely)}{lacking}{'*' if on_frontier else ' '}",
     }
     return tuple(cells[key] for key in keys)
+
+
+def _told_apart(rows: Sequence[tuple[str, ...]], plans: Sequence[PlanDoc]) -> tuple[tuple[str, ...], ...]:
+    """Rows, with the region beside the provider where two would look alike."""
+    at = _ON_SCREEN.index("provider")
+    return tuple(
+        (*row[:at], f"{row[at]} {plan.region}".rstrip(), *row[at + 1 :]) if rows.count(row) > 1 else row
+        for row, plan in zip(rows, plans, strict=True)
+    )
 
 
 def _rejected(groups: Sequence[RejectedDoc]) -> Iterator[Part]:
