@@ -20,6 +20,7 @@ from build_picture import picture
 from claims import known
 from claims.asking import AS_OF, printed
 from claims.page import claims_page
+
 from rackrate.app.context import facts
 from rackrate.app.wire import DOCUMENTS
 from rackrate.cli.main import VERBS

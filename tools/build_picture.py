@@ -1,21 +1,22 @@
 """Make ``docs/images/plan.svg``: the first screen of a real plan, drawn as a terminal.
 
-``tools/build_docs.py`` writes it; no font is fetched, any monospaced one will do.
+``tools/build_docs.py`` writes it. No font is fetched: any monospaced one will do.
 """
 
 from __future__ import annotations
 
 import io
+import itertools
 import re
 
-from claims.asking import printed
+from claims.asking import WIDTH, printed
+from rich.cells import cell_len
 from rich.console import Console
 from rich.terminal_theme import MONOKAI
 from rich.text import Text
 
 COMMAND = "rackrate plan examples/lora-7b.toml"
 LINES = 45
-WIDTH = 82
 FONT = "ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', 'Noto Sans Mono CJK SC', monospace"
 
 
@@ -23,14 +24,32 @@ def picture() -> str:
     """The picture as SVG."""
     console = Console(record=True, width=WIDTH, file=io.StringIO(), force_terminal=True, color_system="truecolor")
     console.print(Text(f"$ {COMMAND}", style="bold"))
-    for line in printed(COMMAND, color=True).split("\n")[:LINES]:
-        console.print(Text.from_ansi(line), overflow="ignore", no_wrap=True, crop=True)
-    svg = console.export_svg(title=COMMAND, theme=MONOKAI, unique_id="plan")
-    return _without_web_fonts(svg)
+    for line in first_screen(printed(COMMAND, color=True).split("\n")):
+        console.print(_anchored(Text.from_ansi(line)), overflow="ignore", no_wrap=True, crop=True)
+    return _with_own_fonts(console.export_svg(title="", theme=MONOKAI, unique_id="plan"))
 
 
-def _without_web_fonts(svg: str) -> str:
-    """The picture with the reader's own fonts in place of rich's, which it would fetch."""
+def first_screen(lines: list[str]) -> list[str]:
+    """The paragraphs that end within ``LINES`` lines."""
+    ends = [number for number, line in enumerate(lines[: LINES + 1]) if not line.strip()]
+    return lines[: ends[-1]] if ends else lines[:LINES]
+
+
+def _anchored(line: Text) -> Text:
+    """The line with its wide characters in a colour of their own, one step from the text's.
+
+    Rich places each run of one style at its exact column, so that columns stay
+    in line whatever width the reader's font gives to a Chinese character.
+    """
+    for wide, run in itertools.groupby(enumerate(line.plain), key=lambda pair: cell_len(pair[1]) > 1):
+        if wide:
+            places = [place for place, _ in run]
+            line.stylize("#d9d9d8", places[0], places[-1] + 1)
+    return line
+
+
+def _with_own_fonts(svg: str) -> str:
+    """The picture with the reader's fonts in place of rich's, which it would fetch."""
     svg = re.sub(r"\s*@font-face \{.*?\}", "", svg, flags=re.DOTALL)
     svg = svg.replace("font-family: Fira Code, monospace", f"font-family: {FONT}")
     return re.sub(r"\n\s*font-variant-east-asian: full-width;", "", svg)

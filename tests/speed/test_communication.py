@@ -51,3 +51,11 @@ def test_pcie_rate_doubles_with_the_generation_and_drops_with_more_cards(book):
     assert [link(card, n).bytes_per_s for n in (2, 4, 8, 16)] == sorted(
         (link(card, n).bytes_per_s for n in (2, 4, 8, 16)), reverse=True
     )
+
+
+def test_a_mesh_of_links_is_never_faster_than_the_links_of_one_card(book):
+    card = book.accelerators["v100-sxm2-16"]
+    one_way = card.number("nvlink_bytes_per_s_one_way")
+    assert link(card, 8).kind is Interconnect.OTHER
+    assert link(card, 2).bytes_per_s < link(card, 4).bytes_per_s <= one_way
+    assert link(card, 8).bytes_per_s <= one_way

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import shlex
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 
 import msgspec
@@ -41,7 +41,7 @@ def printed(command: str, *more: str, color: bool = False) -> str:
     return result.stdout
 
 
-@lru_cache(maxsize=None)
+@cache
 def _document(command: str) -> Document:
     verb = shlex.split(command)[1]
     return msgspec.json.decode(printed(command, "--json"), type=DOCUMENTS[verb])
@@ -86,6 +86,11 @@ def gb(size: float, digits: int = 1) -> str:
 def gib(size: float, digits: int = 1) -> str:
     """Bytes in GiB, 2^30."""
     return f"{size / GIB:,.{digits}f} GiB"
+
+
+def percent(share: float, sign: str = "") -> str:
+    """A share as a percentage; ``sign`` ``+`` shows it as a change."""
+    return f"{share:{sign}.0%}".replace("%", " %")
 
 
 def words(code: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rackrate.facts.bundled import mig_profiles
 from rackrate.units import GB, MIB, TERA
 
-from .asking import fact, fit, gb, gpus, plan
+from .asking import fact, fit, gb, gpus, percent, plan
 from .registry import Shown, Value, shows
 
 A40 = "rackrate gpu a40"
@@ -99,9 +99,9 @@ def pair_of_a40() -> Shown:
     share = sum(c.bytes.likely for c in two.components if c.name == "weights")
     return Shown(
         commands=(pair,),
-        text=f"{card.pair[0].upper()}{card.pair[1:]}, {two.memory_total_bytes / MIB:,.0f} MiB on each; {each_way / GB:g} GB/s each way "
-        f"({2 * each_way / GB:g} both ways). Yi-34B in 16 bits does not fit on one; on two the engine must shard it "
-        f"({two.layout}): {gb(share)} of weights on each device.",
+        text=f"{card.pair[0].upper()}{card.pair[1:]}, {two.memory_total_bytes / MIB:,.0f} MiB on each; "
+        f"{each_way / GB:g} GB/s each way ({2 * each_way / GB:g} both ways). Yi-34B in 16 bits does not fit on one; "
+        f"on two the engine must shard it ({two.layout}): {gb(share)} of weights on each device.",
         values={
             "pair": card.pair,
             "total_bytes": two.memory_total_bytes,
@@ -138,7 +138,7 @@ def bandwidth_of_a100() -> Shown:
     listed = ", ".join(f"{name} {rate / GB:,.0f}" for name, rate in rates.items())
     return Shown(
         commands=(FOUR_A100,),
-        text=f"GB/s: {listed}; PCIe {pcie:+.0%}, SXM {sxm:+.0%}.".replace("%", " %"),
+        text=f"GB/s: {listed}; PCIe {percent(pcie, '+')}, SXM {percent(sxm, '+')}.",
         values={**rates, "pcie_gain": pcie, "sxm_gain": sxm},
     )
 
@@ -177,8 +177,8 @@ def slices_of_a100() -> Shown:
     }
     return Shown(
         commands=(FOUR_A100,),
-        text=f"Up to {count[40]} instances on the 40 GB card and up to {count[80]} on the 80 GB card; the smallest slice "
-        f"is {smallest[40]:g} GB on one and {smallest[80]:g} GB on the other.",
+        text=f"Up to {count[40]} instances on the 40 GB card and up to {count[80]} on the 80 GB card; the smallest "
+        f"slice is {smallest[40]:g} GB on one and {smallest[80]:g} GB on the other.",
         values={f"instances_{k}": v for k, v in count.items()} | {f"smallest_{k}": v for k, v in smallest.items()},
     )
 
@@ -203,7 +203,7 @@ def bandwidth_of_v100() -> Shown:
     old, new = (fact(card, "bandwidth_bytes_per_s") for card in gpus(command).values())
     return Shown(
         commands=(command,),
-        text=f"V100 {old / GB:,.0f} GB/s, A100 40 GB {new / GB:,.0f} GB/s: {old / new:.0%}.".replace("%", " %"),
+        text=f"V100 {old / GB:,.0f} GB/s, A100 40 GB {new / GB:,.0f} GB/s: {percent(old / new)}.",
         values={"v100": old, "a100": new, "share": old / new},
     )
 

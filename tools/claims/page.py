@@ -9,17 +9,18 @@ from .asking import AS_OF
 from .registry import Shown, answer, known
 
 _ARTICLES = {
-    "A40": ("An article that compares clouds that rent the NVIDIA A40", "the A40 article"),
-    "40/80": ("An article that weighs A100 40 GB against A100 80 GB", "the 40/80 article"),
-    "guide": ("A buyer's guide to A100 40 GB servers", "the guide"),
+    "A40": "An article that compares clouds that rent the NVIDIA A40",
+    "40/80": "An article that weighs A100 40 GB against A100 80 GB",
+    "guide": "A buyer's guide to A100 40 GB servers",
 }
 _VERBS = ("plan", "fit", "gpu")
+_VERDICTS = ("right", "conditional", "wrong", "unsupported")
 
 
 def claims_page() -> str:
     """The whole page."""
     every = claims()
-    counts = ", ".join(f"{sum(c.verdict == v for c in every)} {v}" for v in ("right", "conditional", "wrong", "unsupported"))
+    counts = ", ".join(f"{sum(c.verdict == verdict for c in every)} {verdict}" for verdict in _VERDICTS)
     intro = (
         "# The articles' claims, checked\n\n"
         "rackrate began with three articles for people who rent GPUs. Each factual claim in them is listed here "
@@ -32,9 +33,8 @@ def claims_page() -> str:
 
 
 def _article(name: str, every: tuple[Claim, ...]) -> str:
-    title, _ = _ARTICLES[name]
     parts = [_claim(claim) for claim in every if claim.article == name]
-    return f"## {title}\n\n" + "\n".join(parts)
+    return f"## {_ARTICLES[name]}\n\n" + "\n".join(parts)
 
 
 def _claim(claim: Claim) -> str:

@@ -14,14 +14,15 @@ from rackrate.money import Money
 from rackrate.offers.meter import meter_of
 from rackrate.plan.answer import Plan
 
-from .asking import AS_OF, gib, gpus, plan, words
+from .asking import AS_OF, gib, gpus, percent, plan, words
 from .by_hand import metered, offer, planned
-from .registry import Shown, Value, shows
+from .registry import Shown, shows
 
 LLAMA_13B = "meta-llama/Llama-2-13b-hf"
 NAMED_PRICES = {"40 GB at 10": ("a100-sxm4-40", "10"), "80 GB at 18": ("a100-sxm4-80", "18")}
 NAMED_PRICES_MORE = NAMED_PRICES | {"80 GB at 22": ("a100-sxm4-80", "22")}
 FULL = 4096
+REQUESTS = 20_000
 
 
 @shows("C11")
@@ -33,9 +34,9 @@ def too_large_and_too_small() -> Shown:
     days = _days_of(plan(large))
     return Shown(
         commands=(small, large),
-        text=f"Over-sized: Qwen2.5-0.5B leaves {gib(idle.bytes)} of an A40 idle ({idle.fraction:.0%}), "
+        text=f"Over-sized: Qwen2.5-0.5B leaves {gib(idle.bytes)} of an A40 idle ({percent(idle.fraction)}), "
         f"{Decimal(idle.cost):,.0f} USD of the month. Under-sized: pretraining Llama-2-7B on its 2 trillion tokens "
-        f"takes eight A40 {days:,.0f} days.".replace("%", " %"),
+        f"takes eight A40 {days:,.0f} days.",
         values={"idle_fraction": idle.fraction, "idle_cost_usd": float(idle.cost), "days": days},
     )
 
@@ -72,9 +73,9 @@ def idle_memory() -> Shown:
     idle, cost = best.idle_memory, Decimal(best.cost.likely)
     return Shown(
         commands=(f"{command} --max-gpus 1",),
-        text=f"Llama-2-13B, one request at a time: {gib(idle.bytes)} of the 40 GB card idle ({idle.fraction:.0%}), "
-        f"{Decimal(idle.cost):,.0f} of {cost:,.0f} {best.cost.currency} a month. That is a reason to raise the "
-        "concurrency, not by itself to take a smaller card: cost per result decides.".replace("%", " %"),
+        text=f"Llama-2-13B, one request at a time: {gib(idle.bytes)} of the 40 GB card idle "
+        f"({percent(idle.fraction)}), {Decimal(idle.cost):,.0f} of {cost:,.0f} {best.cost.currency} a month. That is a reason to raise the "
+        "concurrency, not by itself to take a smaller card: cost per result decides.",
         values={"fraction": idle.fraction, "idle_cost": float(idle.cost), "cost": float(cost)},
     )
 
@@ -93,7 +94,7 @@ def month_or_hours() -> Shown:
     return Shown(
         commands=(f"{command}8", f"{command}12"),
         text=f"By the offers: {hourly} an hour or {month} a month at Tencent (P40) break even at {hours:.0f} hours. "
-        f"`plan` takes the {best[8].replace('_', ' ')} price at 8 hours a day and the {best[12].replace('_', ' ')} at 12.",
+        f"`plan` takes the {words(best[8])} price at 8 hours a day and the {words(best[12])} at 12.",
         values={"break_even_hours": float(hours), "at_8_hours": best[8], "at_12_hours": best[12]},
     )
 
@@ -129,9 +130,9 @@ def billing_steps() -> Shown:
 
 def _step(seconds: Decimal) -> str:
     """The least that a start is billed, in words."""
-    for most, words in ((1, "a second"), (60, "up to a minute"), (3599, "up to an hour")):
+    for most, name in ((1, "a second"), (60, "up to a minute"), (3599, "up to an hour")):
         if seconds <= most:
-            return words
+            return name
     return "an hour" if seconds == 3600 else "more than an hour"  # noqa: PLR2004 - seconds in an hour
 
 
@@ -187,21 +188,23 @@ def gb_hours_as_sold() -> Shown:
 @shows("C31")
 def crossover() -> Shown:
     """13B serving at 4k: one stream against a full cache, by cost per token."""
-    one, full = _per_million(1), _per_million(64)
-    cheaper_40 = 1 - one["a100-sxm4-40"] / one["a100-sxm4-80"]
-    cheaper_80 = 1 - full["a100-sxm4-80"] / full["a100-sxm4-40"]
+    (one_40, one_80), (full_40, full_80) = _per_million(1), _per_million(64)
+    cheaper_40, cheaper_80 = 1 - one_40 / one_80, 1 - full_80 / full_40
+    prompts_40, prompts_80 = per_million(served(64, FULL - 128, 128), 128)
+    prefill = prompts_80 / prompts_40
     at = next(n for n in range(1, 65) if _first(n) == "a100-sxm4-80")
     return Shown(
         commands=("python -m tools.claims C31",),
-        text=f"Llama-2-13B, sequences that grow to 4,096 (512 in, 3,584 out), A100 SXM4 at 10 and 18 CNY an hour, CNY per "
-        f"million output tokens: one stream {one['a100-sxm4-40']:.1f} on 40 GB and {one['a100-sxm4-80']:.1f} on 80 GB "
-        f"({cheaper_40:.0%} cheaper on 40 GB); full cache {full['a100-sxm4-40']:.1f} and {full['a100-sxm4-80']:.1f} "
-        f"({cheaper_80:.0%} cheaper on 80 GB). `plan` puts the 80 GB card first from {at} requests in flight on.".replace(
-            "%", " %"
-        ),
+        text="Llama-2-13B, sequences that grow to 4,096 (512 in, 3,584 out), A100 SXM4 at 10 and 18 CNY an hour, CNY "
+        f"per million output tokens: one stream {one_40:.1f} on 40 GB and {one_80:.1f} on 80 GB "
+        f"({percent(cheaper_40)} cheaper on 40 GB); full cache {full_40:.1f} and {full_80:.1f} "
+        f"({percent(cheaper_80)} cheaper on 80 GB). `plan` puts the 80 GB card first from {at} requests in flight on. "
+        f"With long prompts and short answers (3,968 in, 128 out) a full cache costs {percent(prefill - 1, '+')} on "
+        "80 GB: arithmetic decides then, which is the same on both.",
         values={
             "one_stream_cheaper_on_40": cheaper_40,
             "full_cache_cheaper_on_80": cheaper_80,
+            "full_cache_of_prompts_80_over_40": prefill,
             "crossover_requests": at,
             "first_at_one": _first(1),
             "first_at_full": _first(64),
@@ -213,7 +216,7 @@ def served(concurrency: int, prompt_tokens: int = 512, output_tokens: int = FULL
     """Plans for a large batch of requests to Llama-2-13B, best first, at the prices that the article names."""
     sizes = {
         "mode": "offline",
-        "requests": 20_000,
+        "requests": REQUESTS,
         "context_tokens": FULL,
         "prompt_tokens": prompt_tokens,
         "output_tokens": output_tokens,
@@ -223,12 +226,13 @@ def served(concurrency: int, prompt_tokens: int = 512, output_tokens: int = FULL
     return planned(job, [offer(card, price) for card, price in NAMED_PRICES.values()]).plans
 
 
-def per_million(plans: Sequence[Plan], output_tokens: float) -> dict[str, float]:
-    """All-in CNY per million output tokens, by card."""
-    return {p.offer.cards[0]: float(p.cost.likely.amount) / (20_000 * output_tokens) * 1e6 for p in plans}
+def per_million(plans: Sequence[Plan], output_tokens: float) -> tuple[float, float]:
+    """All-in CNY per million output tokens, on the 40 GB and on the 80 GB card."""
+    cost = {p.offer.cards[0]: float(p.cost.likely.amount) / (REQUESTS * output_tokens) * 1e6 for p in plans}
+    return cost["a100-sxm4-40"], cost["a100-sxm4-80"]
 
 
-def _per_million(concurrency: int) -> dict[str, float]:
+def _per_million(concurrency: int) -> tuple[float, float]:
     return per_million(served(concurrency), FULL - 512)
 
 
@@ -252,8 +256,8 @@ def hidden_items() -> Shown:
     middle = shares[len(shares) // 2]
     return Shown(
         commands=(command,),
-        text=f"Computed per offer. Of the plans for examples/lora-7b.toml whose disk and traffic have known prices "
-        f"({len(shares)}), these add {shares[0]:.0%} to {shares[-1]:.0%} of the bill, {middle:.0%} in the "
-        "middle.".replace("%", " %"),
+        text="Computed per offer. Of the plans for examples/lora-7b.toml whose disk and traffic have known prices "
+        f"({len(shares)}), these add {percent(shares[0])} to {percent(shares[-1])} of the bill, "
+        f"{percent(middle)} in the middle.",
         values={"least": shares[0], "middle": middle, "most": shares[-1], "plans": len(shares)},
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 
 Value = float | str | bool
 
@@ -48,7 +48,7 @@ def known() -> tuple[str, ...]:
     return tuple(sorted(_FUNCTIONS))
 
 
-@lru_cache(maxsize=None)
+@cache
 def answer(claim: str) -> Shown:
     """The live answer to one claim, computed once."""
     return _FUNCTIONS[claim]()

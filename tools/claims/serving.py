@@ -5,7 +5,7 @@ from __future__ import annotations
 from rackrate.app.context import facts
 from rackrate.plan.answer import Plan
 
-from .asking import fit, gb, gib, gpus, part
+from .asking import fit, gb, gib, gpus, part, words
 from .by_hand import offer, planned
 from .registry import Shown, Value, shows
 
@@ -28,7 +28,7 @@ def more_than_two_a40() -> Shown:
     speeds = ", ".join(f"{n} cards {rate:.0f}" for n, rate in sorted(per_user.items()))
     return Shown(
         commands=(serve("01-ai/Yi-34B", "a40", " --gpus 8"), "python -m tools.claims C07"),
-        text=f"No NVSwitch; {links[2].replace('_', ' ')} between two, {links[8].upper()} beyond. Yi-34B, one stream, "
+        text=f"No NVSwitch; {words(links[2])} between two, {links[8].upper()} beyond. Yi-34B, one stream, "
         f"tokens/s: {speeds}: four times the cards are {gain:.1f} times as fast.",
         values={
             "nvswitch": gpus("rackrate gpu a40")["a40"].nvswitch,
@@ -57,7 +57,7 @@ def inference_on_a40() -> Shown:
         "34B 8 bits": serve("01-ai/Yi-34B", "a40", " --quantization gptq-int8"),
         "34B 4 bits": serve("01-ai/Yi-34B", "a40", " --quantization awq-int4"),
     }
-    verdicts = {name: fit(command).verdict.replace("_", " ") for name, command in tried.items()}
+    verdicts = {name: words(fit(command).verdict) for name, command in tried.items()}
     held = {name: fit(command).cache for name, command in tried.items()}
     listed = ", ".join(
         f"{name} {verdict}"
@@ -156,8 +156,8 @@ def sequences_of_13b() -> Shown:
     }
     return Shown(
         commands=tuple(commands.values()),
-        text=f"{gb(part(found[40], 'weights'))} of weights, {small.bytes_per_token / 1e6:.2f} MB of KV a token: room for "
-        f"{small.tokens.likely:,.0f} tokens = {small.full_sequences} full sequences of 4,096 on 40 GB, "
+        text=f"{gb(part(found[40], 'weights'))} of weights, {small.bytes_per_token / 1e6:.2f} MB of KV a token: room "
+        f"for {small.tokens.likely:,.0f} tokens = {small.full_sequences} full sequences of 4,096 on 40 GB, "
         f"{large.tokens.likely:,.0f} = {large.full_sequences} on 80 GB.",
         values=values,
     )
@@ -175,10 +175,10 @@ def few_large_or_many_small() -> Shown:
     ratio = small.tokens_per_s.likely / large.tokens_per_s.likely
     return Shown(
         commands=("python -m tools.claims C37",),
-        text=f"It depends on the link. Llama-2-70B, one stream, from 2 to 8 A100 80 GB: {pcie[8] / pcie[2]:.1f} times as "
-        f"fast over PCIe, {switched[8] / switched[2]:.1f} times over NVSwitch. Llama-2-13B, which needs no second card: "
-        f"two 40 GB cards on an NVLink bridge read it {ratio:.2f} times as fast as one 80 GB card, so at the same price "
-        "for both the pair wins.",
+        text="It depends on the link. Llama-2-70B, one stream, from 2 to 8 A100 80 GB: "
+        f"{pcie[8] / pcie[2]:.1f} times as fast over PCIe, {switched[8] / switched[2]:.1f} times over NVSwitch. "
+        "Llama-2-13B, which needs no second card: two 40 GB cards on an NVLink bridge read it "
+        f"{ratio:.2f} times as fast as one 80 GB card, so at the same price for both the pair wins.",
         values={
             "gain_pcie": pcie[8] / pcie[2],
             "gain_nvswitch": switched[8] / switched[2],

@@ -12,7 +12,7 @@ from rackrate.workload.layout import Layout
 from rackrate.workload.parse import Parsed, parse
 from rackrate.workload.request import request_from_table
 
-from .asking import fit, gb, gib, part
+from .asking import fit, gb, gib, part, percent, words
 from .by_hand import offer, planned
 from .registry import Shown, Value, shows
 
@@ -36,8 +36,7 @@ def adapters_on_a40() -> Shown:
     }
     found = {name: fit(command) for name, command in tried.items()}
     listed = ", ".join(
-        f"{name} {document.verdict.replace('_', ' ')} ({gib(document.peak_bytes.likely)})"
-        for name, document in found.items()
+        f"{name} {words(document.verdict)} ({gib(document.peak_bytes.likely)})" for name, document in found.items()
     )
     return Shown(
         commands=(tried["14B LoRA"], tried["34B QLoRA"]),
@@ -69,7 +68,7 @@ def states_of_full_finetuning() -> Shown:
     moments = part(document, "optimizer_states")
     names = ("weights", "gradients", "optimizer_states", "master_weights")
     values: dict[str, Value] = {name: part(document, name) / params for name in names}
-    listed = ", ".join(f"{name.replace('_', ' ')} {gb(part(document, name))}" for name in names)
+    listed = ", ".join(f"{words(name)} {gb(part(document, name))}" for name in names)
     return Shown(
         commands=(command,),
         text=f"Llama-2-7B, Adam, standard mixed precision: {listed}. The two FP32 moments are "
@@ -156,7 +155,7 @@ def mixed_precision() -> Shown:
         commands=(*commands.values(), "python -m tools.claims C52"),
         text=f"Qwen2.5-1.5B, full fine-tune: weights and states {states[0] / GIB:.1f} GiB in FP32 and "
         f"{states[1] / GIB:.1f} GiB in mixed precision (FP32 master weights stay), activations "
-        f"{activations[1] / activations[0]:.0%} as large, {gain:.1f} times as fast on an A100.".replace("%", " %"),
+        f"{percent(activations[1] / activations[0])} as large, {gain:.1f} times as fast on an A100.",
         values={
             "states_ratio": states[1] / states[0],
             "activations_ratio": activations[1] / activations[0],

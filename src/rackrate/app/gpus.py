@@ -29,10 +29,8 @@ def gpu(cards: Sequence[str] = (), *, currency: str = "USD", at: date | None = N
     here = context(at)
     _check_currency(currency, here)
     found = [here.book.accelerators[i] for i in _ids(cards, here)]
-    offers = {card.id: _rentable(card, here) for card in found} if cards else {}
-    return GpuDocument(
-        **header("gpu", here), gpus=[_doc(card, offers.get(card.id, ()), here, currency) for card in found]
-    )
+    gpus = [_doc(card, _rentable(card, here), here, currency) for card in found]
+    return GpuDocument(**header("gpu", here), gpus=gpus)
 
 
 def _rentable(card: Accelerator, here: Context) -> tuple[Offer, ...]:
@@ -129,8 +127,9 @@ def _nvlink(card: Accelerator) -> str:
     if fact is None or not fact.value:
         return "none"
     each_way = f"{fact.value / 1e9:g} GB/s each way"
-    via = "switched" if card.nvswitch else f"bridge of up to {card.nvlink_bridge_max_gpus}"
-    return f"NVLink {card.nvlink_version}, {each_way}, {via}"
+    bridge = f"bridge of up to {card.nvlink_bridge_max_gpus}" if card.nvlink_bridge_max_gpus else "no switch"
+    name = f"NVLink {card.nvlink_version}" if card.nvlink_version[:1].isdigit() else card.nvlink_version
+    return f"{name}, {each_way}, {'switched' if card.nvswitch else bridge}"
 
 
 def _pair(card: Accelerator) -> str:

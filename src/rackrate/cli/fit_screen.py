@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from rackrate.cli import words
 from rackrate.cli.layout import Part, Table, drawn, pairs
+from rackrate.cli.numbers import bytes_span
 from rackrate.cli.sections import assumptions, warnings, workload_line
 from rackrate.units import GIB, MB, format_bytes
 
@@ -32,6 +33,21 @@ def table(document: FitDocument) -> Table:
     )
 
 
+def _account(document: FitDocument) -> Table:
+    """The account in words; the column of notes only where there are any."""
+    rows = tuple(
+        (
+            c.name.replace("_", " "),
+            ", ".join(words.word(words.PHASES, phase) for phase in c.phase.split("+")),
+            *(f"{b / GIB:.2f}" for b in (c.bytes.low, c.bytes.likely, c.bytes.high)),
+            *([c.note] if any(part.note for part in document.components) else []),
+        )
+        for c in document.components
+    )
+    titles = ("component", "held in", "low GiB", "GiB", "high GiB", "note")[: len(rows[0]) if rows else 0]
+    return Table(keys=titles, titles=titles, rows=rows, right=frozenset({2, 3, 4}))
+
+
 def screen(document: FitDocument) -> Iterator[Part]:
     """What a person sees, top to bottom."""
     yield workload_line(document.workload)
@@ -39,7 +55,9 @@ def screen(document: FitDocument) -> Iterator[Part]:
     yield pairs(_summary(document))
     yield ""
     yield from _bar(document)
-    yield drawn(table(document))
+    yield ""
+    yield drawn(_account(document))
+    yield ""
     yield from _changes(document)
     yield from assumptions(document.assumptions)
     yield from warnings(document.warnings)
@@ -47,7 +65,6 @@ def screen(document: FitDocument) -> Iterator[Part]:
 
 def _summary(document: FitDocument) -> list[tuple[str, str]]:
     peak = document.peak_bytes
-    span = f"{format_bytes(peak.low)} to {format_bytes(peak.high)}"
     phase = words.word(words.PHASES, document.peak_phase)
     reports = f"{format_bytes(document.memory_total_bytes)} that the driver reports"
     metrics = f"allocated {format_bytes(document.allocated_bytes.likely)}, "
@@ -56,7 +73,7 @@ def _summary(document: FitDocument) -> list[tuple[str, str]]:
     rows = [
         ("Verdict", words.word(words.VERDICTS, document.verdict)),
         ("Card", f"{document.gpus} x {document.accelerator} ({document.product}){_devices(document)}"),
-        ("Peak", f"{format_bytes(peak.likely)} ({span}) on the fullest card, in {phase}, as the driver sees it"),
+        ("Peak", f"{bytes_span(peak)} on the fullest card, in {phase}, as the driver sees it"),
         ("Usable", f"{format_bytes(document.usable_bytes)} of {reports}; headroom {headroom}"),
         ("Metrics", metrics),
         ("Layout", document.layout),
@@ -73,7 +90,8 @@ def _cache_text(cache: CacheDoc) -> str:
 def _devices(document: FitDocument) -> str:
     if document.gpus == 1:
         return ""
-    return f": {document.gpus} devices joined by {document.interconnect.replace('_', ' ')}, not one larger card"
+    link = words.word(words.INTERCONNECTS, document.interconnect)
+    return f": {document.gpus} devices joined by {link}, not one larger card"
 
 
 def _bar(document: FitDocument) -> Iterator[Part]:
@@ -85,7 +103,10 @@ def _bar(document: FitDocument) -> Iterator[Part]:
         cells = round(part.bytes.likely * scale)
         bar += fill * cells
         if cells:
-            legend.append(f"{fill} {part.name.replace('_', ' ')} {format_bytes(part.bytes.likely)}")
+            # no-break spaces: a mark stays with its part when the legend is wrapped
+            legend.append(
+                f"{fill} {part.name.replace('_', ' ')} {format_bytes(part.bytes.likely)}".replace(" ", "\xa0")
+            )
     edge = round(document.usable_bytes * scale)
     drawn = bar[:edge].ljust(edge) + "|" + bar[edge:]
     yield f"{drawn} {format_bytes(document.usable_bytes)} usable"

@@ -35,4 +35,6 @@ def command(cards: tuple[str, ...], currency: str, at: datetime | None, form: st
     from rackrate.cli import gpu_screen
 
     document = gpu(cards, currency=currency, at=day_of(at))
-    emit(form, document, lambda: gpu_screen.table(document), lambda: gpu_screen.screen(document))
+    emit(
+        form, document, lambda: gpu_screen.table(document, for_people=form == "md"), lambda: gpu_screen.screen(document)
+    )

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from rackrate.cli import words
-from rackrate.cli.layout import Part, Table, drawn, pairs
-from rackrate.cli.numbers import money
+from rackrate.cli.layout import PLAIN, Part, Table, drawn, pairs
+from rackrate.cli.numbers import money, small_money
 from rackrate.units import MIB
 
 if TYPE_CHECKING:
@@ -16,12 +16,39 @@ if TYPE_CHECKING:
 _SIDE_BY_SIDE_MOST = 4
 
 
-def table(document: GpuDocument) -> Table:
-    """A row for each card (several cards) or each fact (one card)."""
+def table(document: GpuDocument, *, for_people: bool = False) -> Table:
+    """A row for each card (several cards) or each fact (one card): numbers for machines, words for people."""
     if len(document.gpus) == 1:
         return _fact_table(document.gpus[0])
-    rows = tuple(tuple(value(gpu) for _, value in _ROWS) for gpu in document.gpus)
-    return Table(keys=tuple(k for k, _ in _ROWS), titles=tuple(k for k, _ in _ROWS), rows=rows)
+    if for_people:
+        names = tuple(name for name, _ in _ROWS)
+        return Table(keys=names, titles=names, rows=tuple(tuple(of(gpu) for _, of in _ROWS) for gpu in document.gpus))
+    keys = (*_PLAIN_KEYS, *_QUANTITIES.values(), *_PRICE_KEYS)
+    return Table(keys=keys, titles=keys, rows=tuple(_plain_row(gpu) for gpu in document.gpus))
+
+
+_PLAIN_KEYS = (
+    *("id", "vendor", "product", "architecture", "compute_capability", "form_factor", "memory_type", "memory_sold_gb"),
+    *("ecc", "rt_cores", "mig_instances", "nvswitch", "launch_year"),
+)
+_PRICE_KEYS = ("per_gpu_hour", "per_gb_hour_as_sold", "currency", "provider", "market", "observed_at")
+
+
+def _plain_row(gpu: GpuDoc) -> tuple[str, ...]:
+    """The facts of a card in base units and its cheapest price; what is not known stays empty."""
+    facts = (_fact(gpu, quantity) for quantity in _QUANTITIES.values())
+    price = gpu.prices[0] if gpu.prices else None
+    return (
+        *(_plain(getattr(gpu, key)) for key in _PLAIN_KEYS),
+        *("" if fact is None else f"{fact.value:.15g}" for fact in facts),
+        *("" if price is None else str(getattr(price, key)) for key in _PRICE_KEYS),
+    )
+
+
+def _plain(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return "" if value is None else f"{value:.15g}" if isinstance(value, float) else str(value)
 
 
 def screen(document: GpuDocument) -> Iterator[Part]:
@@ -81,7 +108,7 @@ _QUANTITIES = {
     "FP8 dense": "peak_fp8_flop_per_s",
     "INT8 dense": "peak_int8_flop_per_s",
     "power limit": "power_limit_w",
-    "NVLink": "nvlink_bytes_per_s_one_way",
+    "direct link": "nvlink_bytes_per_s_one_way",
 }
 
 _ROWS: tuple[tuple[str, Callable[[GpuDoc], str]], ...] = (
@@ -105,7 +132,7 @@ _ROWS: tuple[tuple[str, Callable[[GpuDoc], str]], ...] = (
     ("RT cores", lambda g: "unknown" if g.rt_cores is None else str(g.rt_cores or "none")),
     ("power limit", _rate("power_limit_w", 1, "W")),
     ("cooling", lambda g: g.cooling or "unknown"),
-    ("NVLink", lambda g: g.nvlink),
+    ("direct link", lambda g: g.nvlink),
     ("a pair is", lambda g: g.pair),
     ("MIG slices", lambda g: str(g.mig_instances or "none")),
     ("cheapest, card-hour", _price(lambda p: p.per_gpu_hour)),
@@ -120,16 +147,25 @@ def _columns(gpus: list[GpuDoc]) -> Table:
 
 def _listing(gpus: list[GpuDoc]) -> Table:
     rows = tuple(
-        (g.id, g.product, f"{g.memory_sold_gb:g}", _rate("bandwidth_bytes_per_s", 1e9, "")(g).strip()) for g in gpus
+        (
+            g.id,
+            g.product,
+            f"{g.memory_sold_gb:g}",
+            _rate("bandwidth_bytes_per_s", 1e9, "")(g).strip(),
+            small_money(g.prices[0].per_gpu_hour) if g.prices else "-",
+        )
+        for g in gpus
     )
-    titles = ("id", "product", "GB as sold", "GB/s")
-    return Table(keys=titles, titles=titles, rows=rows, right=frozenset({2, 3}))
+    currency = next((price.currency for g in gpus for price in g.prices), "price")
+    titles = ("id", "product", "GB as sold", "GB/s", f"from {currency}/h")
+    return Table(keys=titles, titles=titles, rows=rows, right=frozenset({2, 3, 4}))
 
 
 def _card(gpu: GpuDoc) -> Iterator[Part]:
     yield f"{gpu.id}: {gpu.vendor} {gpu.product}"
     yield ""
-    sources = list(dict.fromkeys(f.source for f in gpu.facts))
+    shown = [_fact(gpu, quantity) for quantity in _QUANTITIES.values()]
+    sources = list(dict.fromkeys(fact.source for fact in shown if fact is not None))
     yield pairs([(f"  {name}", value(gpu) + _cited(gpu, name, sources)) for name, value in _ROWS[2:-2]])
     yield ""
     yield from _offers(gpu)
@@ -158,8 +194,8 @@ def _offers(gpu: GpuDoc) -> Iterator[Part]:
             words.word(words.MARKETS, p.market),
             p.provider,
             p.offer,
-            money(p.per_gpu_hour),
-            money(p.per_gb_hour_as_sold),
+            small_money(p.per_gpu_hour),
+            small_money(p.per_gb_hour_as_sold),
             p.observed_at,
         )
         for p in gpu.prices
@@ -169,13 +205,19 @@ def _offers(gpu: GpuDoc) -> Iterator[Part]:
 
 
 def _notes(gpus: list[GpuDoc]) -> Iterator[Part]:
+    """What each card cannot do and how its rates are meant; a note that several cards share is said once."""
+    by_note: dict[str, list[str]] = {}
     for gpu in gpus:
         for note in gpu.notes:
-            yield f"{gpu.id}: {note}"
+            by_note.setdefault(note, []).append(gpu.id)
+    if by_note:
+        yield ""
+        whose = {note: f"{', '.join(ids)}: " if len(gpus) > 1 else "" for note, ids in by_note.items()}
+        yield pairs([("  -", f"{cards}{note}") for note, cards in whose.items()], style=PLAIN)
     yield ""
 
 
 def _fact_table(gpu: GpuDoc) -> Table:
-    rows = tuple((f.quantity, f"{f.value:g}", f.unit, f.kind, f.condition, f.source, f.note) for f in gpu.facts)
+    rows = tuple((f.quantity, f"{f.value:.15g}", f.unit, f.kind, f.condition, f.source, f.note) for f in gpu.facts)
     heads = ("quantity", "value", "unit", "kind", "condition", "source", "note")
     return Table(keys=heads, titles=heads, rows=rows, right=frozenset({1}))

@@ -52,12 +52,10 @@ def padded(text: str, width: int, *, right: bool = False) -> str:
 
 
 def lines_of(parts: Iterable[Part], width: int) -> Iterator[str]:
-    """All parts as lines."""
+    """All parts as lines; no-break spaces have done their work by then."""
     for part in parts:
-        if isinstance(part, str):
-            yield from wrapped(part, width)
-        else:
-            yield from part(width)
+        for line in wrapped(part, width) if isinstance(part, str) else part(width):
+            yield line.rstrip().replace("\xa0", " ")
 
 
 # ---------------------------------------------------------------- text
@@ -139,16 +137,14 @@ def drawn(table: Table) -> Part:
 
 
 def _sizes(table: Table, width: int) -> list[int]:
-    """Widths of columns: as wide as the text, the widest columns of words narrowed until all fit."""
+    """Widths of columns: as wide as the text, the widest columns of words narrowed until all fit, the first last."""
     sizes = [max(map(cells, column)) for column in zip(table.titles, *table.rows, strict=True)]
-    words = [index for index in range(len(sizes)) if index not in table.right]
+    words = [index for index in range(1, len(sizes)) if index not in table.right]
     over = sum(sizes) + len(_GAP) * (len(sizes) - 1) - width
-    while over > 0 and words:
-        widest = max(words, key=sizes.__getitem__)
-        if sizes[widest] <= _NARROWEST:
-            break
-        sizes[widest] -= 1
-        over -= 1
+    for columns in (words, [0]):
+        while over > 0 and columns and max(sizes[index] for index in columns) > _NARROWEST:
+            sizes[max(columns, key=sizes.__getitem__)] -= 1
+            over -= 1
     return sizes
 
 

@@ -20,6 +20,11 @@ def money(amount: str) -> str:
     return f"{whole}.{places.rstrip('0').ljust(2, '0')}"
 
 
+def small_money(amount: str) -> str:
+    """A decimal string with four places, for columns of prices of an hour or less."""
+    return f"{Decimal(amount):,.4f}"
+
+
 def cost_span(cost: CostDoc) -> str:
     """``12.40 USD (10.10 to 15.90)``."""
     return _span(f"{money(cost.likely)} {cost.currency}", money(cost.low), money(cost.high))

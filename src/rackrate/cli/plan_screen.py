@@ -211,20 +211,9 @@ def _faster(document: PlanDocument) -> Iterator[Part]:
     if not beyond:
         return
     yield "Faster, for more money (the cheapest for each speed):"
-    rows = tuple(
-        (
-            _short_card(f.accelerator.split("|")),
-            str(f.gpus),
-            f.provider,
-            f"{f.tokens_per_s:,.0f}",
-            f"{f.hours:.2f}",
-            money(f.cost),
-        )
-        for f in beyond[:_FASTER_AT_MOST]
-    )
     hours = ("hours",) if document.workload.horizon_hours is None else ()
     titles = ("card", "n", "provider", "tok/s", *hours, f"cost {document.currency}")
-    rows = tuple(
+    rows: tuple[tuple[str, ...], ...] = tuple(
         (
             _short_card(f.accelerator.split("|")),
             str(f.gpus),

@@ -66,6 +66,13 @@ SEEN = {
     "schema_era": "of a file kept until about {day}, {days} days ago",
 }
 
+INTERCONNECTS = {
+    "nvlink_bridge": "an NVLink bridge",
+    "nvswitch": "NVSwitch",
+    "pcie": "PCIe",
+    "other": "the vendor's link",
+}
+
 TASKS = {
     "inference": "inference",
     "lora": "LoRA fine-tune",

@@ -78,6 +78,8 @@ class SpeedPolicy(Value, frozen=True, kw_only=True):
     ``train_flop``: of the dense matrix peak. ``quantised_kernel``: relative
     efficiency of 4-bit kernels. ``spread``: relative half width of the 80 %
     interval for decode, prefill and training. ``source`` names the evidence.
+    ``vector_kernels``: one-token products go through the engine's own kernels
+    outside the matrix units, which accumulate in FP16 (llama.cpp).
     """
 
     host: Host
@@ -89,6 +91,7 @@ class SpeedPolicy(Value, frozen=True, kw_only=True):
     quantised_kernel: float
     spread: float
     source: str
+    vector_kernels: bool = False
 
 
 class Engine(Value, frozen=True, kw_only=True):

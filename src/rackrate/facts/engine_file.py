@@ -22,7 +22,7 @@ _TRAINING = {
 }  # fmt: skip
 _SPEED = {
     "host", "launch_us_per_layer", "decode_bandwidth", "cache_bandwidth", "prefill_flop", "train_flop",
-    "quantised_kernel", "spread", "source",
+    "quantised_kernel", "spread", "source", "vector_kernels",
 }  # fmt: skip
 
 
@@ -156,5 +156,6 @@ def _speed(part: Section) -> SpeedPolicy:
         train_flop=part.number("train_flop"),
         quantised_kernel=part.number("quantised_kernel"),
         spread=part.number("spread"),
+        vector_kernels=part.has("vector_kernels") and part.flag("vector_kernels"),
         source=part.text("source"),
     )

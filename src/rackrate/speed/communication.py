@@ -54,7 +54,8 @@ def link(accelerator: Accelerator, gpus: int) -> Link:
     if kind is Interconnect.NONE:
         return Link(kind, 0.0, float("inf"))
     if kind is Interconnect.OTHER:
-        return Link(kind, LATENCY_S[kind], MESH_BYTES_PER_S_PER_NEIGHBOUR * (gpus - 1))
+        mesh = MESH_BYTES_PER_S_PER_NEIGHBOUR * (gpus - 1)
+        return Link(kind, LATENCY_S[kind], mesh if isinstance(one_way, Unknown) else min(mesh, NVLINK_SHARE * one_way))
     if kind is Interconnect.PCIE or isinstance(one_way, Unknown):
         return _pcie(accelerator, gpus)
     return Link(kind, LATENCY_S[kind], NVLINK_SHARE * one_way)

@@ -31,7 +31,6 @@ STREAM_SHARE = 0.8
 """Of the memory bandwidth, what streaming kernels reach (stas00/ml-engineering; RRZE-HPC/gpu-benches gpu-stream)."""
 
 _WHOLE_BYTE = 8  # bits a weight; formats below it are unpacked by shifts and tables
-_OWN_VECTOR_KERNELS = "llama.cpp"  # the engine that multiplies one-token batches outside the matrix units
 
 
 class Replica(Value, frozen=True, kw_only=True):
@@ -109,7 +108,7 @@ class Replica(Value, frozen=True, kw_only=True):
 def replica(workload: Workload, accelerator: Accelerator, layout: Layout, engine: Engine) -> Replica | Unknown:
     """The replica that ``layout`` makes of ``accelerator``, or which fact about it is unknown."""
     model, weights = workload.model, workload.weights
-    own_kernels = engine.id == _OWN_VECTOR_KERNELS
+    own_kernels = engine.speed.vector_kernels
     peaks = rates(accelerator, workload, half_accumulate=own_kernels)
     if isinstance(peaks, Unknown):
         return peaks
