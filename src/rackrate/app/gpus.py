@@ -53,7 +53,7 @@ def _ids(cards: Sequence[str], here: Context) -> list[str]:
             problems.append(_unclear(text, ids, known))
     if problems:
         raise Refused(problems)
-    return found
+    return list(dict.fromkeys(found))
 
 
 def _unclear(text: str, ids: Sequence[str], known: Iterable[str]) -> Finding:
