@@ -51,7 +51,7 @@ def offers(draw: st.DrawFn) -> list[Offer]:
 
 def exhaustive(question: Question) -> list:  # type: ignore[type-arg]
     """Every offer that passes the filters and has estimates, priced exactly."""
-    codes = exclude(question)
+    codes = exclude(question).codes
     outcomes = estimate_sets(question, np.unique(question.offers.shape_set[codes == KEPT]))
     rows = [i for i in np.flatnonzero(codes == KEPT) if int(question.offers.shape_set[i]) in outcomes.estimates]
     return [

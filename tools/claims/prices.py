@@ -74,7 +74,8 @@ def idle_memory() -> Shown:
     return Shown(
         commands=(f"{command} --max-gpus 1",),
         text=f"Llama-2-13B, one request at a time: {gib(idle.bytes)} of the 40 GB card idle "
-        f"({percent(idle.fraction)}), {Decimal(idle.cost):,.0f} of {cost:,.0f} {best.cost.currency} a month. That is a reason to raise the "
+        f"({percent(idle.fraction)}), {Decimal(idle.cost):,.0f} of {cost:,.0f} {best.cost.currency} a month. "
+        "That is a reason to raise the "
         "concurrency, not by itself to take a smaller card: cost per result decides.",
         values={"fraction": idle.fraction, "idle_cost": float(idle.cost), "cost": float(cost)},
     )

@@ -141,11 +141,12 @@ def _nearest_doc(near: Nearest | None) -> NearestDoc | None:
         provider=near.offer.provider,
         offer=near.offer.name,
         offer_id=near.offer.id,
-        accelerator="|".join(near.cards),
+        accelerator="|".join(near.offer.cards),
         gpus=near.offer.gpus,
         observed=near.observed,
         limit=near.limit,
         change=_change_doc(near.change),
+        cost=str(near.cost.rounded(4).amount) if near.cost else None,
     )
 
 

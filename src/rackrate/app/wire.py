@@ -249,6 +249,7 @@ class NearestDoc(Part, frozen=True, kw_only=True):
     observed: str
     limit: str
     change: ChangeDoc | None
+    cost: str | None
 
 
 class RejectedDoc(Part, frozen=True, kw_only=True):

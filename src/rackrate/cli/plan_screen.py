@@ -275,6 +275,7 @@ def _nearest(group: RejectedDoc) -> str:
         text += f": {near.observed}" + (f", limit {near.limit}" if near.limit else "")
     if near.change is not None:
         text += f"; would be in with {near.change.knob} {near.change.before} -> {near.change.after}"
+        text += f", at {money(near.cost)}" if near.cost and not near.observed else ""
     return text
 
 

@@ -29,6 +29,8 @@ def told(form: str | None) -> Iterator[None]:
     """Turn refused requests into messages (or a JSON document) and exit code 2."""
     try:
         yield
+    except (click.exceptions.Exit, click.Abort):
+        raise
     except click.UsageError as misuse:
         _refuse([_misused(misuse)], form)
     except OSError as wrong:

@@ -159,13 +159,18 @@ class Change(Value, frozen=True, kw_only=True):
 
 
 class Nearest(Value, frozen=True, kw_only=True):
-    """The offer that came closest in a group of rejections, with the number that failed."""
+    """The offer that came closest in a group of rejections.
+
+    ``observed`` and ``limit`` are the number that failed and what it was held
+    against, as text (empty where the test is no number). ``change`` alone
+    brings the offer in, at the likely ``cost``; None where no single change does.
+    """
 
     offer: Offer
-    cards: tuple[str, ...]
     observed: str
     limit: str
     change: Change | None
+    cost: Money | None = None
 
 
 class Rejected(Value, frozen=True, kw_only=True):

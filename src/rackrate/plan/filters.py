@@ -7,6 +7,7 @@ Every offer is counted under the first test that it fails, in the order of
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,12 +37,21 @@ def distinct(codes: NDArray[np.int32]) -> list[int]:
     return found
 
 
-def exclude(question: Question) -> Codes:
-    """For each offer the code of the first test that it fails, or ``KEPT``."""
+class Excluded(NamedTuple):
+    """Per offer, the code of the first test that it fails (or ``KEPT``), and how many tests it fails."""
+
+    codes: Codes
+    failures: Codes
+
+
+def exclude(question: Question) -> Excluded:
+    """Put every offer to every test."""
     codes = np.full(len(question.offers), KEPT, dtype=np.int16)
+    failures = np.zeros(len(question.offers), dtype=np.int16)
     for reason, failing in _tests(question):
         mark(codes, failing, reason)
-    return codes
+        failures += failing
+    return Excluded(codes, failures)
 
 
 def mark(codes: Codes, failing: Bools, reason: Reason) -> None:

@@ -26,7 +26,8 @@ from rackrate.workload.workload import Assumption
 
 def plan(question: Question) -> Answer:
     """The best plans for the question, the frontier, and every rejection grouped by reason."""
-    codes = exclude(question)
+    excluded = exclude(question)
+    codes = excluded.codes
     outcomes = estimate_sets(question, distinct(question.offers.shape_set[codes == KEPT]))
     _exclude_by_estimate(question, codes, outcomes)
     search = Search(question, codes, outcomes)
@@ -37,7 +38,7 @@ def plan(question: Question) -> Answer:
     return Answer(
         plans=tuple(ranked(best, question.rank)),
         frontier=tuple(search.frontier()),
-        rejected=tuple(rejections(question, codes, outcomes, search)),
+        rejected=tuple(rejections(question, excluded, outcomes, search)),
         considered=len(question.offers),
         possible=int(np.count_nonzero(codes == KEPT)),
         assumptions=(*question.workload.assumptions, startup_assumption(question)),
