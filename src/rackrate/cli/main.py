@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 import importlib
 import os
@@ -82,10 +83,12 @@ def _start_lean() -> None:
     """Spare what a short process does not need: a pool of linear algebra threads, and garbage collection.
 
     Measured on two cores: numpy loads a third faster without the pool; no
-    answer makes enough garbage to be worth collecting.
+    answer makes enough garbage to be worth collecting, and the collection
+    that Python makes when it ends takes as long as the whole screen.
     """
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     gc.disable()
+    atexit.register(gc.freeze)
 
 
 def _version(ctx: click.Context, _param: click.Parameter, value: bool) -> None:

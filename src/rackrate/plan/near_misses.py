@@ -12,6 +12,7 @@ from rackrate.plan.pricing import finish_hours, likely_cost
 from rackrate.plan.question import Question
 
 Rows = NDArray[np.intp]
+_PRICE_IN_DOUBT = frozenset({Reason.PRICE_INCOMPLETE, Reason.PRICE_FROM, Reason.COMMITMENT_UNKNOWN})
 TRIED_AT_MOST = 3
 """Shapes that are newly estimated in search of a near miss; beyond, it is not near."""
 
@@ -32,8 +33,7 @@ def nearest_but_for_filter(question: Question, reason: Reason, rows: Rows, outco
         estimates = _estimates(question, code, outcomes)
         if estimates and _in_time(question, estimates):
             offer = question.offers.offer(index)
-            whole = reason is not Reason.PRICE_INCOMPLETE
-            cost = likely_cost(question, offer, estimates) if whole else None
+            cost = None if reason in _PRICE_IN_DOUBT else likely_cost(question, offer, estimates)
             change = change_for_filter(question, reason, offer)
             return Nearest(offer=offer, observed="", limit="", change=change, cost=cost)
     return Nearest(offer=question.offers.offer(ordered[0]), observed="", limit="", change=None)
