@@ -138,11 +138,12 @@ def model_house(tmp_path: Path) -> Path:
     """A tiny package with the real rooms and doors, under the real contracts, in which nothing is wrong."""
     (tmp_path / "pyproject.toml").write_bytes((ROOT / "pyproject.toml").read_bytes())
     for layer in CONTRACTS["layers"]["layers"]:
-        if not layer.startswith("("):
+        if not layer.startswith("(") and layer != "values":
             plant(tmp_path, f"{layer.partition(' ')[0]}.__init__", "")
     for door in DOORS:
         plant(tmp_path, door.removeprefix("rackrate."), "import csv")
     plant(tmp_path, "__init__", "")
+    plant(tmp_path, "values", "import msgspec")
     plant(tmp_path, "app.planning", "".join(f"import {door}\n" for door in DOORS))
     plant(tmp_path, "cli.main", "import rackrate.app.planning\nimport os")
     return tmp_path

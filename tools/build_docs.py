@@ -97,12 +97,13 @@ def _part(name: str, part: dict[str, Any], parts: dict[str, Any]) -> str:
 
 def _type(key: dict[str, Any], parts: dict[str, Any]) -> str:
     if "$ref" in key:
-        return key["$ref"].rpartition("/")[2]
+        return str(key["$ref"]).rpartition("/")[2]
     if "anyOf" in key:
         return " or ".join(_type(option, parts) for option in key["anyOf"])
     if key.get("type") == "array":
         return f"list of {_type(key['items'], parts)}"
-    return {"string": "text", "boolean": "true or false", "integer": "whole number"}.get(key["type"], key["type"])
+    name = str(key["type"])
+    return {"string": "text", "boolean": "true or false", "integer": "whole number"}.get(name, name)
 
 
 def facts_page() -> str:

@@ -26,7 +26,7 @@ def memory_of_a40() -> Shown:
     total = card.memory_total_bytes or 0.0
     return Shown(
         commands=(A40,),
-        text=f"{card.memory_sold_gb:g} GB {card.memory_type} as sold, ECC {'yes' if card.ecc else 'no'}; "
+        text=f"{card.memory_sold_gb:g} GB {card.memory_type} as sold, {'with' if card.ecc else 'without'} ECC; "
         f"the driver reports {total / MIB:,.0f} MiB.",
         values={"sold_gb": card.memory_sold_gb, "total_bytes": total, "type": card.memory_type, "ecc": bool(card.ecc)},
     )
@@ -35,8 +35,12 @@ def memory_of_a40() -> Shown:
 @shows("C02")
 def bandwidth_of_a40() -> Shown:
     """Memory bandwidth of the A40."""
-    rate = fact(gpus(A40)["a40"], "bandwidth_bytes_per_s")
-    return Shown(commands=(A40,), text=f"{rate / GB:,.1f} GB/s, as published.", values={"bandwidth_bytes_per_s": rate})
+    known = next(f for f in gpus(A40)["a40"].facts if f.quantity == "bandwidth_bytes_per_s")
+    return Shown(
+        commands=(A40,),
+        text=f"{known.value / GB:,.1f} GB/s ({known.kind}: {known.source}).",
+        values={"bandwidth_bytes_per_s": known.value},
+    )
 
 
 @shows("C03")

@@ -11,6 +11,7 @@ from .registry import Shown, Value, shows
 
 LLAMA_7B = "meta-llama/Llama-2-7b-hf"
 LLAMA_13B = "meta-llama/Llama-2-13b-hf"
+LINKS = {"nvlink_bridge": "an NVLink bridge", "pcie": "PCIe", "nvswitch": "NVSwitch"}
 FORMATS = ("fp32", "fp16", "int8", "fp8", "awq-int4", "nf4-dq")
 
 
@@ -28,7 +29,7 @@ def more_than_two_a40() -> Shown:
     speeds = ", ".join(f"{n} cards {rate:.0f}" for n, rate in sorted(per_user.items()))
     return Shown(
         commands=(serve("01-ai/Yi-34B", "a40", " --gpus 8"), "python -m tools.claims C07"),
-        text=f"No NVSwitch; {words(links[2])} between two, {links[8].upper()} beyond. Yi-34B, one stream, "
+        text=f"No NVSwitch; {LINKS[links[2]]} between two, {LINKS[links[8]]} beyond. Yi-34B, one stream, "
         f"tokens/s: {speeds}: four times the cards are {gain:.1f} times as fast.",
         values={
             "nvswitch": gpus("rackrate gpu a40")["a40"].nvswitch,

@@ -5,6 +5,7 @@ from __future__ import annotations
 REASONS = {
     "card_unknown": "card not known to rackrate",
     "card_not_asked": "not one of the cards asked for",
+    "arithmetic": "card cannot compute in the precision asked for",
     "card_property": "card lacks a required property",
     "engine_unsupported": "engine does not run on this card",
     "gpu_count": "not the number of cards asked for",

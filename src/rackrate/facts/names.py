@@ -153,7 +153,7 @@ def resolve_model(text: str, ids: Sequence[str]) -> str | Finding:
             return found[0]
         if found:
             return _unclear("model", text, found)
-    return _unclear("model", text, nearest(text, ids) or _nearest_last(text, ids))
+    return _unclear("model", text, nearest(text, ids) or _nearest_last(text, ids), known=ids)
 
 
 def resolve_engine(text: str, ids: Sequence[str]) -> str | Finding:
@@ -188,11 +188,14 @@ def _nearest_last(text: str, ids: Sequence[str]) -> list[str]:
     return [by_last[name] for name in nearest(text.rpartition("/")[2], by_last)]
 
 
-def _unclear(what: str, text: str, options: Sequence[str]) -> Finding:
+def _unclear(what: str, text: str, options: Sequence[str], *, known: Sequence[str] = ()) -> Finding:
+    """An unknown name with what it may mean; failing that, a few of the known ones and where the rest are."""
+    some = ", ".join(known[:: max(1, len(known) // 4)][:4])
+    others = f"use one of {len(known)} known ids, such as {some}; docs/models.md lists all" if known else ""
     return Finding(
         code=Code.UNKNOWN_NAME,
         subject=what,
         observed=text,
         expected=f"one known {what}",
-        action=f"use {' or '.join(options[:8])}" if options else f"use a known {what} id",
+        action=f"use {' or '.join(options[:8])}" if options else others or f"use a known {what} id",
     )

@@ -31,6 +31,7 @@ class Reason(StrEnum):
     CARD_UNKNOWN = "card_unknown"
     CARD_NOT_ASKED = "card_not_asked"
     CARD_PROPERTY = "card_property"
+    ARITHMETIC = "arithmetic"
     ENGINE_UNSUPPORTED = "engine_unsupported"
     GPU_COUNT = "gpu_count"
     PROVIDER = "provider"

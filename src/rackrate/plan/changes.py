@@ -42,6 +42,7 @@ def change_for_filter(question: Question, reason: Reason, offer: Offer) -> Chang
     table: dict[Reason, tuple[str, tuple[str, ...], str]] = {
         Reason.CARD_NOT_ASKED: ("limits.gpus", limits.gpus, "|".join(offer.cards)),
         Reason.CARD_PROPERTY: ("limits.require", limits.require, "none"),
+        Reason.ARITHMETIC: ("precision", (str(question.workload.precision),), "bf16"),
         Reason.GPU_COUNT: ("limits.gpu_counts", tuple(map(str, limits.gpu_counts)), str(offer.gpus)),
         Reason.PROVIDER: ("limits.providers", limits.providers, offer.provider),
         Reason.REGION: ("limits.regions", limits.regions, offer.region),

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rackrate.facts.accelerator import Accelerator
+from rackrate.facts.accelerator import Accelerator, Precision
 from rackrate.facts.engine import Engine
 from rackrate.offers.offer import MachineShape
 from rackrate.plan.answer import Reason
@@ -21,6 +21,9 @@ from rackrate.workload.requirements import meets
 
 Bools = NDArray[np.bool_]
 Codes = NDArray[np.int16]
+
+_NARROW = {Precision.FP8: "fp8_compute", Precision.FP4: "fp4_compute", Precision.INT8: "int8_compute"}
+"""Arithmetic that a card has or lacks: wider types can be emulated in FP32, these would lose their point."""
 
 REASONS = tuple(Reason)
 KEPT = np.int16(-1)
@@ -103,6 +106,12 @@ def _card_tests(question: Question) -> Iterator[tuple[Reason, Bools]]:
         yield (
             Reason.CARD_PROPERTY,
             _by_set(question, lambda s: not all(_has_all(cards[x.accelerator], limits.require) for x in s)),
+        )
+    narrow = _NARROW.get(question.workload.precision)
+    if narrow is not None:
+        yield (
+            Reason.ARITHMETIC,
+            _by_set(question, lambda s: not all(_has_all(cards[x.accelerator], (narrow,)) for x in s)),
         )
     yield (
         Reason.ENGINE_UNSUPPORTED,
