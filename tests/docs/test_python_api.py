@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-import rackrate
+from rackrate import api
 
 SOURCE = Path(__file__).parents[2] / "src"
 JOB = "{'model': 'meta-llama/Llama-2-7b-hf', 'task': 'lora'}"
@@ -26,15 +26,18 @@ def test_the_examples_of_docstrings_run(name):
     assert not failed
 
 
-def test_plan_fit_and_gpu_have_examples():
-    assert {"rackrate.app.planning", "rackrate.app.fitting", "rackrate.app.gpus"} <= set(modules_with_examples())
+def test_the_verbs_have_examples():
+    assert {"rackrate.api", "rackrate.app.planning", "rackrate.app.fitting", "rackrate.app.gpus"} <= set(
+        modules_with_examples()
+    )
 
 
 def test_there_are_at_most_twenty_public_names_and_all_are_there():
-    assert len(rackrate.__all__) <= 20
-    for name in rackrate.__all__:
-        assert getattr(rackrate, name) is not None
-        assert name == "__version__" or getattr(rackrate, name).__doc__
+    assert len(api.__all__) <= 20
+    assert sorted(api.__all__) == sorted({name for name in vars(api) if not name.startswith("_")} - {"annotations"})
+    for name in api.__all__:
+        assert getattr(api, name) is not None
+        assert name == "VERSION" or getattr(api, name).__doc__
 
 
 @pytest.mark.parametrize(
@@ -42,6 +45,6 @@ def test_there_are_at_most_twenty_public_names_and_all_are_there():
 )
 def test_plan_is_the_function_whatever_was_imported_before(before):
     """The room of the same name must not take its place, neither on the first call nor on the second."""
-    code = f"{before}\nimport rackrate\nfor _ in range(2):\n    print(len(rackrate.plan({JOB}, limit=1).plans))"
+    code = f"{before}\nfrom rackrate import api\nfor _ in range(2):\n    print(len(api.plan({JOB}, limit=1).plans))"
     run = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=False)
     assert (run.stdout, run.stderr) == ("1\n1\n", "")

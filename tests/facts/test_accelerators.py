@@ -259,3 +259,10 @@ def test_vendors_and_targets(book):
     assert book.accelerators["mi300x-192"].compute_capability is None
     assert book.accelerators["mi300x-192"].isa == "gfx942"
     assert book.accelerators["h100-sxm5-80"].compute_capability == (9, 0)
+
+
+def test_a_card_of_two_devices_gives_each_half(book):
+    card = book.accelerators["mi250-128"]
+    assert card.bandwidth_bytes_per_s == card.number("bandwidth_bytes_per_s") / 2
+    assert card.peak_flop_per_s(Precision.BF16) == card.number("peak_bf16_flop_per_s") / 2
+    assert card.memory_total_bytes == 64 * 2**30

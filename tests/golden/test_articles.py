@@ -9,7 +9,7 @@ import pytest
 from tools.claims.asking import AS_OF
 from tools.claims.by_hand import metered, offer, planned
 
-import rackrate
+from rackrate import api
 from rackrate.app import gpus as gpu_use_case
 from rackrate.app.context import Context, facts
 from rackrate.app.planning import plan
@@ -37,7 +37,7 @@ def check(case, found):
 
 def serve(model, card, **more):
     job = {"model": model, "task": "inference", "precision": "fp16", "engine": "vllm"}
-    return rackrate.fit({**job, "serving": {"context_tokens": 4096}, "limits": {"gpus": [card]}}, more, at=AS_OF)
+    return api.fit({**job, "serving": {"context_tokens": 4096}, "limits": {"gpus": [card]}}, more, at=AS_OF)
 
 
 def size(document, name):
@@ -54,7 +54,7 @@ def test_weights_of_7b_in_fp16():
 @pytest.mark.parametrize("engine", ["fsdp", "deepspeed", "transformers"])
 def test_full_finetuning_of_7b_does_not_fit_one_80_gb_card(card, engine):
     """Even at the smallest batch, a short sequence and full checkpointing: it is the states that do not fit."""
-    document = rackrate.fit({**FULL_FINETUNE, "engine": engine, "limits": {"gpus": [card]}}, at=AS_OF)
+    document = api.fit({**FULL_FINETUNE, "engine": engine, "limits": {"gpus": [card]}}, at=AS_OF)
     assert document.verdict == "does_not_fit"
     assert document.peak_bytes.low > document.usable_bytes
     moments = size(document, "optimizer_states")
@@ -119,8 +119,8 @@ def test_two_nvlinked_a40_are_two_devices(engine):
     """A model for a 96 GB card that no 48 GB card holds is divided over the two, or it does not fit."""
     job = {"model": "01-ai/Yi-34B", "task": "inference", "precision": "bf16", "engine": engine}
     on = {"limits": {"gpus": ["a40"], "gpu_counts": [2]}, "serving": {"context_tokens": 4096}}
-    pair = rackrate.fit({**job, **on}, at=AS_OF)
-    alone = rackrate.fit({**job, **on}, {"limits.gpu_counts": [1]}, at=AS_OF)
+    pair = api.fit({**job, **on}, at=AS_OF)
+    alone = api.fit({**job, **on}, {"limits.gpu_counts": [1]}, at=AS_OF)
     assert alone.verdict == "does_not_fit"
     assert (pair.gpus, pair.interconnect) == (2, "nvlink_bridge")
     assert pair.memory_total_bytes == 46_068 * MIB
@@ -148,7 +148,7 @@ def test_gpu_gives_prices_per_gb_hour_as_sold(monkeypatch):
     offers = OfferTable.from_offers([offer(card, price) for card, price in PRICES.values()], at=AS_OF)
     here = Context(book=facts(), catalog=Catalog(table=offers, findings=(), digest=""), at=AS_OF)
     monkeypatch.setattr(gpu_use_case, "context", lambda _at: here)
-    document = rackrate.gpu([card for card, _ in PRICES.values()], currency="CNY", at=AS_OF)
+    document = api.gpu([card for card, _ in PRICES.values()], currency="CNY", at=AS_OF)
     for case, card in zip(PRICES, document.gpus, strict=True):
         check(case, card.prices[0].per_gb_hour_as_sold)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from decimal import Decimal
 from typing import TYPE_CHECKING, TypedDict
 
 from rackrate.app.context import Context
@@ -71,8 +72,8 @@ def finding_docs(findings: Iterable[Finding]) -> list[FindingDoc]:
     """Findings in the order given."""
     return [
         FindingDoc(
-            code=f.code,
-            severity=f.severity,
+            code=str(f.code),
+            severity=str(f.severity),
             subject=f.subject,
             observed=f.observed,
             expected=f.expected,
@@ -100,7 +101,7 @@ def component_docs(parts: Iterable[Component]) -> list[ComponentDoc]:
 
 def phase_docs(memory: MemoryEstimate) -> list[PhaseDoc]:
     """Peaks by phase."""
-    return [PhaseDoc(phase=phase, bytes=span(peak)) for phase, peak in memory.phases]
+    return [PhaseDoc(phase=str(phase), bytes=span(peak)) for phase, peak in memory.phases]
 
 
 def cache_doc(cache: CacheRoom | None) -> CacheDoc | None:
@@ -121,15 +122,20 @@ def fit_change_docs(changes: Iterable[FitChange]) -> list[ChangeDoc]:
     return [ChangeDoc(knob=c.knob, before=c.before, after=c.after, peak_bytes=span(c.peak)) for c in changes]
 
 
+def plain(amount: Decimal) -> str:
+    """A decimal number in full, without exponent or trailing zeros."""
+    return f"{amount.normalize():f}"
+
+
 def line_docs(lines: Iterable[Line]) -> list[LineDoc]:
     """Lines of a bill, amounts as decimal strings."""
     return [
         LineDoc(
             name=line.name,
-            quantity=str(line.quantity),
+            quantity=plain(line.quantity),
             unit=line.unit,
-            unit_price=str(line.unit_price.amount),
-            amount=str(line.amount.amount),
+            unit_price=plain(line.unit_price.amount),
+            amount=plain(line.amount.amount),
             currency=line.amount.currency,
             rule=line.rule,
         )
@@ -141,10 +147,10 @@ def workload_doc(work: Workload) -> WorkloadDoc:
     """The workload as understood."""
     training, serving = work.training, work.serving
     common = _WorkloadHead(
-        task=work.task,
+        task=str(work.task),
         model=work.model.id,
         engine=work.engine_id,
-        precision=work.precision,
+        precision=str(work.precision),
         weight_format=work.weights.id,
     )
     if training is not None:

@@ -48,9 +48,9 @@ def fit(asked: Asked = None, flags: Mapping[str, object] = NOTHING, *, at: date 
     Raises:
         Refused: the request cannot be understood, or names no card.
 
-    >>> import rackrate
+    >>> from rackrate import api
     >>> job = {"model": "meta-llama/Llama-2-7b-hf", "task": "full_finetune", "limits": {"gpus": ["a100-sxm4-80"]}}
-    >>> rackrate.fit(job).verdict
+    >>> api.fit(job).verdict
     'does_not_fit'
     """
     here = context(at)
@@ -68,12 +68,12 @@ def fit(asked: Asked = None, flags: Mapping[str, object] = NOTHING, *, at: date 
         gpus=gpus,
         layout=layout.label,
         interconnect=str(card.interconnect(gpus)),
-        verdict=memory.verdict,
-        metric=memory.metric,
+        verdict=str(memory.verdict),
+        metric=str(memory.metric),
         peak_bytes=span(memory.peak),
         allocated_bytes=span(memory.allocated),
         reserved_bytes=span(memory.reserved),
-        peak_phase=memory.peak_phase,
+        peak_phase=str(memory.peak_phase),
         usable_bytes=memory.usable_bytes,
         memory_total_bytes=known(card.memory_total_bytes),
         headroom_bytes=memory.headroom_bytes,

@@ -18,6 +18,7 @@ class Flag(NamedTuple):
     metavar: str
     help: str
     completes: str
+    choices: tuple[str, ...]
 
 
 def flags() -> tuple[Flag, ...]:
@@ -39,4 +40,5 @@ def _flag(key: Key) -> Flag:
         metavar=key.metavar,
         help=key.help,
         completes=key.names,
+        choices=key.choices,
     )

@@ -22,11 +22,12 @@ def gpu(cards: Sequence[str] = (), *, currency: str = "USD", at: date | None = N
     Raises:
         Refused: a name is unknown or can mean several cards, or the currency has no rate.
 
-    >>> import rackrate
-    >>> [card.memory_sold_gb for card in rackrate.gpu(["a100-pcie-40", "a40"]).gpus]
+    >>> from rackrate import api
+    >>> [card.memory_sold_gb for card in api.gpu(["a100-pcie-40", "a40"]).gpus]
     [40.0, 48.0]
     """
     here = context(at)
+    currency = currency.upper()
     _check_currency(currency, here)
     found = [here.book.accelerators[i] for i in _ids(cards, here)]
     gpus = [_doc(card, _rentable(card, here), here, currency) for card in found]
@@ -114,7 +115,7 @@ def _facts(card: Accelerator) -> list[FactDoc]:
             value=fact.value,
             unit=fact.unit,
             condition=fact.condition,
-            kind=fact.kind,
+            kind=str(fact.kind),
             source=fact.source,
             note=fact.note,
         )

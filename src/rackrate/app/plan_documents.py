@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from rackrate.app.context import Context
-from rackrate.app.documents import finding_docs, line_docs, span
+from rackrate.app.documents import finding_docs, line_docs, plain, span
 from rackrate.app.wire import (
     ChangeDoc,
     CostDoc,
@@ -47,7 +47,7 @@ def plan_doc(plan: Plan, here: Context) -> PlanDoc:
         idle_memory=IdleDoc(
             bytes=plan.idle.bytes, fraction=plan.idle.fraction, cost=str(plan.idle.cost.rounded().amount)
         ),
-        price_per_hour=str(offer.price_per_hour.rounded(6).amount.normalize()),
+        price_per_hour=plain(offer.price_per_hour.rounded(6).amount),
         price_currency=offer.price.currency,
         price_observed_at=offer.observed_on.isoformat(),
         price_observed_how=offer.observed_how,
@@ -61,7 +61,7 @@ def _fit_doc(plan: Plan, worst: ShapeEstimate) -> PlanFitDoc:
     cache = worst.memory.cache
     held = cache.full_sequences * worst.layout.data * worst.machines if cache else None
     return PlanFitDoc(
-        verdict=plan.verdict,
+        verdict=str(plan.verdict),
         headroom_bytes=plan.headroom_bytes,
         peak_bytes=span(worst.memory.peak),
         usable_bytes=worst.memory.usable_bytes,
@@ -94,7 +94,7 @@ def _cost_doc(cost: CostRange) -> CostDoc:
         high=str(cost.high.rounded(4).amount),
         currency=cost.likely.currency,
         lines=line_docs(cost.lines),
-        billed=str(cost.billed.amount),
+        billed=plain(cost.billed.amount),
         billed_currency=cost.billed.currency,
     )
 
@@ -131,7 +131,7 @@ def runner_up_doc(answer: Answer) -> RunnerUpDoc | None:
 
 def rejected_docs(groups: Iterable[Rejected]) -> list[RejectedDoc]:
     """Groups of rejections."""
-    return [RejectedDoc(reason=g.reason, count=g.count, nearest=_nearest_doc(g.nearest)) for g in groups]
+    return [RejectedDoc(reason=str(g.reason), count=g.count, nearest=_nearest_doc(g.nearest)) for g in groups]
 
 
 def _nearest_doc(near: Nearest | None) -> NearestDoc | None:

@@ -43,9 +43,9 @@ def plan(
     Raises:
         Refused: the request cannot be understood; its findings say why.
 
-    >>> import rackrate
+    >>> from rackrate import api
     >>> job = {"model": "meta-llama/Llama-2-7b-hf", "task": "lora", "training": {"tokens": "30M"}}
-    >>> answer = rackrate.plan(job, {"limits.max_gpus": 1})
+    >>> answer = api.plan(job, {"limits.max_gpus": 1})
     >>> answer.plans[0].fit.verdict
     'fits'
     """
@@ -69,7 +69,7 @@ def _document(here: Context, parsed: Parsed, answer: Answer) -> PlanDocument:
     return PlanDocument(
         **header("plan", here),
         workload=workload_doc(parsed.workload),
-        rank=answer.rank,
+        rank=str(answer.rank),
         currency=answer.currency,
         rates_on=rates.on.isoformat(),
         rates_source=rates.source,

@@ -58,7 +58,7 @@ def _text(source: str, name: str) -> _Found:
     """The text of the file, at most 1 MiB of it."""
     try:
         if source == STDIN:
-            raw = sys.stdin.buffer.read(_BYTES_AT_MOST + 1)
+            raw = sys.stdin.buffer.read(_BYTES_AT_MOST + 1) if sys.stdin else b""  # None when the caller closed it
         else:
             with Path(source).open("rb") as file:
                 raw = file.read(_BYTES_AT_MOST + 1)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+
+if TYPE_CHECKING:
+    from rackrate.app.flags import Flag
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -21,21 +24,26 @@ def workload_options(function: F) -> F:
             is_flag=flag.is_switch,
             default=None,
             metavar=flag.metavar,
-            help=flag.help,
+            help=_with_choices(flag),
             multiple=flag.multiple,
-            shell_complete=_completer(flag.completes),
+            shell_complete=_completer(flag),
         )
         function = option(function)
     return function
 
 
-def _completer(what: str) -> Callable[[click.Context, click.Parameter, str], list[str]] | None:
-    if not what:
+def _with_choices(flag: Flag) -> str:
+    return f"{flag.help} One of: {', '.join(flag.choices)}." if flag.choices else flag.help
+
+
+def _completer(flag: Flag) -> Callable[[click.Context, click.Parameter, str], list[str]] | None:
+    if not flag.completes and not flag.choices:
         return None
 
     def complete(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
         from rackrate.app.suggest import words
 
-        return [w for w in words(what) if w.lower().startswith(incomplete.lower())]
+        known = flag.choices or words(flag.completes)
+        return [word for word in known if word.lower().startswith(incomplete.lower())]
 
     return complete

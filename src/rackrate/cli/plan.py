@@ -42,4 +42,6 @@ def command(file: str | None, rank: str, top: int, at: datetime | None, form: st
     document = plan(file, by_path(flags), rank=rank, limit=top, at=day_of(at))
     emit(form, document, lambda: plan_screen.table(document), lambda: plan_screen.screen(document))
     if not document.plans:
+        if form in {"csv", "md"}:
+            click.echo("no plan: every offer was left out; leave out the form to see why", err=True)
         raise SystemExit(EXIT_NO)

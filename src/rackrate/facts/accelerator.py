@@ -89,12 +89,17 @@ class Accelerator(Value, frozen=True, kw_only=True):
 
     @property
     def bandwidth_bytes_per_s(self) -> float | Unknown:
-        """Published memory bandwidth in bytes per second."""
-        return self.number("bandwidth_bytes_per_s")
+        """Published memory bandwidth in bytes per second, of one device."""
+        return self._of_one_device("bandwidth_bytes_per_s")
 
     def peak_flop_per_s(self, precision: Precision) -> float | Unknown:
-        """Published dense peak of ``precision`` in FLOP/s (OP/s for integers)."""
-        return self.number(f"peak_{precision}_flop_per_s")
+        """Published dense peak of ``precision`` in FLOP/s (OP/s for integers), of one device."""
+        return self._of_one_device(f"peak_{precision}_flop_per_s")
+
+    def _of_one_device(self, quantity: str) -> float | Unknown:
+        """Cards such as MI250 are two devices to software: it gets half of what is published for the card."""
+        whole, devices = self.number(quantity), self.facts.get("devices_per_card")
+        return whole if isinstance(whole, Unknown) or devices is None else whole / devices.value
 
     def interconnect(self, gpus: int) -> Interconnect:
         """The best link that ``gpus`` of these cards can have in one machine.

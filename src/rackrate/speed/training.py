@@ -112,10 +112,22 @@ def step_s(replica: Replica, workload: Workload, training: Training) -> float:
     layout, pieces = replica.layout, micro_batches(replica, training)
     micro = micro_step_s(replica, workload, training)
     trained = trainable_params(workload, training) / (layout.tensor * layout.pipeline)
-    reduce = 0.0 if layout.zero_stage >= _SHARDS_WEIGHTS else all_reduce_s(replica.link, layout.data, 2 * trained)
+    reduce = exposed_reduce_s(replica, workload, training, micro)
     updated = trained / (layout.data if layout.zero_stage else 1)
     optimizer = updated * _OPTIMIZER_BYTES[training.pure_16bit] / (replica.rates.bandwidth_bytes_per_s * STREAM_SHARE)
-    return micro * (pieces + layout.pipeline - 1) + max(0.0, reduce - _BACKWARD_SHARE * micro) + optimizer
+    return micro * (pieces + layout.pipeline - 1) + reduce + optimizer
+
+
+def exposed_reduce_s(replica: Replica, workload: Workload, training: Training, micro: float) -> float:
+    """Seconds of the gradients' all-reduce that the last backward pass (``micro`` x 2/3) does not hide.
+
+    None with sharded weights, whose gradients are scattered in every micro-step.
+    """
+    layout = replica.layout
+    if layout.zero_stage >= _SHARDS_WEIGHTS:
+        return 0.0
+    trained = trainable_params(workload, training) / (layout.tensor * layout.pipeline)
+    return max(0.0, all_reduce_s(replica.link, layout.data, 2 * trained) - _BACKWARD_SHARE * micro)
 
 
 def tokens_per_step(replica: Replica, training: Training) -> float:
@@ -125,8 +137,11 @@ def tokens_per_step(replica: Replica, training: Training) -> float:
 
 
 def busiest(replica: Replica, workload: Workload, training: Training) -> Bound:
-    """The resource that takes most of a micro-step (launches count where they are not hidden behind the card)."""
-    terms = micro_step_terms(replica, workload, training)
+    """The resource that takes most of an optimizer step (launches count where they are not hidden behind the card)."""
+    pieces = micro_batches(replica, training)
+    terms = {bound: pieces * seconds for bound, seconds in micro_step_terms(replica, workload, training).items()}
+    micro = micro_step_s(replica, workload, training)
+    terms[Bound.COMMUNICATION] += exposed_reduce_s(replica, workload, training, micro)
     if replica.eager and terms[Bound.HOST] < terms[Bound.COMPUTE] + terms[Bound.BANDWIDTH]:
         del terms[Bound.HOST]
     return max(terms, key=terms.__getitem__)

@@ -1,0 +1,32 @@
+"""The Python API: the verbs as functions, and the documents that they return.
+
+Each function answers what the verb of the same name prints with ``--json``.
+
+>>> from rackrate import api
+>>> job = {"model": "meta-llama/Llama-2-7b-hf", "task": "lora", "limits": {"gpus": ["a40"]}}
+>>> api.fit(job).verdict
+'fits'
+"""
+
+from __future__ import annotations
+
+from rackrate.app.encode import to_json
+from rackrate.app.fitting import fit
+from rackrate.app.gpus import gpu
+from rackrate.app.planning import plan
+from rackrate.app.version import VERSION
+from rackrate.app.wire import FitDocument, GpuDocument, PlanDocument
+from rackrate.problems import Finding, Refused
+
+__all__ = [
+    "VERSION",
+    "Finding",
+    "FitDocument",
+    "GpuDocument",
+    "PlanDocument",
+    "Refused",
+    "fit",
+    "gpu",
+    "plan",
+    "to_json",
+]
