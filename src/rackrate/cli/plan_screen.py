@@ -91,7 +91,7 @@ def screen(document: PlanDocument) -> Iterator[Part]:
         yield "No plan: every offer was left out. The nearest misses are below."
         yield ""
     yield from assumptions(document.assumptions)
-    yield from _rejected(document.rejected)
+    yield from _rejected(document.rejected, document.currency)
     yield from warnings(document.warnings)
     yield _footer(document)
 
@@ -256,16 +256,19 @@ def _told_apart(rows: Sequence[tuple[str, ...]], plans: Sequence[PlanDoc]) -> tu
     )
 
 
-def _rejected(groups: Sequence[RejectedDoc]) -> Iterator[Part]:
+def _rejected(groups: Sequence[RejectedDoc], currency: str) -> Iterator[Part]:
     if not groups:
         return
     yield "Left out:"
-    rows = [(f"  {group.count:>4}", f"{words.word(words.REASONS, group.reason)}{_nearest(group)}") for group in groups]
+    rows = [
+        (f"  {group.count:>4}", f"{words.word(words.REASONS, group.reason)}{_nearest(group, currency)}")
+        for group in groups
+    ]
     yield pairs(rows, style=PLAIN)
     yield ""
 
 
-def _nearest(group: RejectedDoc) -> str:
+def _nearest(group: RejectedDoc, currency: str) -> str:
     near = group.nearest
     if near is None:
         return ""
@@ -275,7 +278,7 @@ def _nearest(group: RejectedDoc) -> str:
         text += f": {near.observed}" + (f", limit {near.limit}" if near.limit else "")
     if near.change is not None:
         text += f"; would be in with {near.change.knob} {near.change.before} -> {near.change.after}"
-        text += f", at {money(near.cost)}" if near.cost and not near.observed else ""
+        text += f", at {money(near.cost)} {currency}" if near.cost and not near.observed else ""
     return text
 
 
