@@ -12,7 +12,7 @@ import json
 import re
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -110,18 +110,25 @@ def facts_page() -> str:
     """What is bundled: cards with the kinds of their sources, and models by family."""
     book = facts()
     cards = sorted(book.accelerators.values(), key=lambda card: (card.vendor, card.launch_year or 0, card.id))
-    families = Counter(book.model(name).family for name in book.model_ids)
-    models = ", ".join(f"{family} {count}" for family, count in sorted(families.items()))
+    families: dict[str, list[str]] = {}
+    for name in book.model_ids:
+        families.setdefault(book.model(name).family, []).append(name)
+    models = "\n".join(f"| {family} | {_codes(ids)} |" for family, ids in sorted(families.items()))
     return (
         f"{MADE}# Bundled facts\n\nAs of {AS_OF}. `rackrate gpu ID` shows every number of a card with its "
         "condition, kind and source.\nEmpty cells: no source was seen. Kinds: m measured, p published, d derived "
         "by a stated rule, a assumed.\n\n"
         "| id | product | GB as sold | driver reports, MiB | GB/s | kinds of its facts |\n|---|---|--:|--:|--:|---|\n"
         + "\n".join(map(_card_row, cards))
-        + f"\n\n{len(book.model_ids)} models, by family: {models}.\n\n"
-        f"Engines: {', '.join(f'`{name}`' for name in book.engine_ids)}. "
-        f"Weight formats: {', '.join(f'`{name}`' for name in book.formats)}.\n"
+        + f"\n\n## Models\n\n{len(book.model_ids)} models; the last part of an id is enough where it is clear.\n\n"
+        f"| family | ids |\n|---|---|\n{models}\n\n"
+        f"## Engines and weight formats\n\nEngines: {_codes(book.engine_ids)}. "
+        f"Weight formats: {_codes(book.formats)}.\n"
     )
+
+
+def _codes(names: Iterable[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
 
 
 def _card_row(card: Accelerator) -> str:

@@ -191,7 +191,7 @@ def _nearest_last(text: str, ids: Sequence[str]) -> list[str]:
 def _unclear(what: str, text: str, options: Sequence[str], *, known: Sequence[str] = ()) -> Finding:
     """An unknown name with what it may mean; failing that, a few of the known ones and where the rest are."""
     some = ", ".join(known[:: max(1, len(known) // 4)][:4])
-    others = f"use one of {len(known)} known ids, such as {some}; docs/models.md lists all" if known else ""
+    others = f"use one of {len(known)} known ids, such as {some}; docs/facts.md lists all" if known else ""
     return Finding(
         code=Code.UNKNOWN_NAME,
         subject=what,

@@ -1,0 +1,107 @@
+"""The command line, run in this process: what it prints, and how it ends."""
+
+import functools
+import gc
+import json
+from pathlib import Path
+from typing import NamedTuple
+
+from click.testing import CliRunner
+
+from rackrate.cli.main import main
+
+ROOT = Path(__file__).parents[2]
+DAY = "2026-11-30"
+"""The day that answers are asked for, so that ages and rules do not change under the tests."""
+
+EXAMPLES = tuple(sorted(str(path.relative_to(ROOT)) for path in (ROOT / "examples").iterdir()))
+MODEL = ("--model", "meta-llama/Llama-2-7b-hf")
+CHAT = ("--model", "meta-llama/Llama-2-13b-hf", "--task", "inference", "--context", "4096")
+PLANS = tuple(("plan", example) for example in EXAMPLES) + (
+    ("plan", *CHAT, "--gpu", "a100", "--top", "3", "--currency", "CNY"),
+    ("plan", "examples/lora-7b.toml", "--rank-by", "time"),
+    ("plan", "examples/lora-7b.toml", "--rank-by", "both", "--gpus", "8"),
+)
+NO_PLANS = (
+    ("plan", "examples/lora-7b.toml", "--budget", "0.01 USD"),
+    ("plan", "examples/full-7b.toml", "--gpu", "a40", "--gpus", "1"),
+)
+FITS = (
+    ("fit", "examples/lora-7b.toml", "--gpu", "rtx4090"),
+    ("fit", *MODEL, "--task", "full_finetune", "--gpu", "a100-sxm4-80", "--gpus", "8"),
+    ("fit", *CHAT, "--gpu", "a100-pcie-40"),
+    ("fit", *MODEL, "--task", "inference", "--gpu", "a40", "--gpus", "2"),
+)
+NO_FITS = (
+    ("fit", *MODEL, "--task", "full_finetune", "--gpu", "a100-sxm4-80"),
+    ("fit", "examples/batch-70b.json", "--gpu", "rtx4090"),
+)
+CARDS = (
+    ("gpu", "a40"),
+    ("gpu", "rtx4090-48-mod"),
+    ("gpu", "a100-pcie-40", "a100-pcie-80", "h100-sxm5-80", "--currency", "CNY"),
+    ("gpu", "mi300x-192", "b200-180", "h200-sxm-141", "rtxpro6000-ws"),
+    ("gpu",),
+)
+REFUSED = (
+    ("plan",),
+    ("plan", "examples/no-such-file.toml"),
+    ("plan", "examples"),
+    ("plan", *MODEL, "--task", "cooking"),
+    ("plan", *MODEL, "--task", "render"),
+    ("plan", *MODEL, "--gpu", "a1000"),
+    ("plan", *MODEL, "--gpuz", "a40"),
+    ("plan", *MODEL, "--rank-by", "love"),
+    ("plan", *MODEL, "--top", "0"),
+    ("plan", *MODEL, "--top"),
+    ("plan", *MODEL, "one.toml", "two.toml"),
+    ("fit", *MODEL),
+    ("fit", *MODEL, "--gpu", "a100"),
+    ("fit", *MODEL, "--gpu", "a40", "--gpus", "1000000"),
+    ("gpu", "a100"),
+    ("gpu", "voodoo2"),
+    ("gpu", "a40", "--currency", "XYZ"),
+    ("completion", "tcsh"),
+    ("plann",),
+    ("--vresion",),
+)
+
+
+class Ran(NamedTuple):
+    """What a command printed, and its exit code."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def document(self):
+        """The JSON that it printed; a number that is not finite is an error."""
+        return json.loads(self.out, parse_constant=_not_a_number)
+
+
+def _not_a_number(name):
+    raise AssertionError(f"{name} is no JSON")
+
+
+def run(*args, env=None, stdin=None):
+    """Run ``rackrate`` with ``args`` in the working folder; an exception that it lets out is raised here."""
+    clean = {"COLUMNS": None, "NO_COLOR": None, "TERM": None}
+    try:
+        ended = CliRunner(env=clean | (env or {})).invoke(
+            main, [str(arg) for arg in args], input=stdin, prog_name="rackrate", catch_exceptions=False
+        )
+    finally:
+        gc.enable()  # a verb switches it off, for a process of its own
+    return Ran(ended.exit_code, ended.stdout, ended.stderr)
+
+
+@functools.cache
+def answer(*args):
+    """What ``rackrate`` says to ``args`` on ``DAY``; asked once."""
+    return run(*args, "--as-of", DAY)
+
+
+def name_of(args):
+    """A command line as the name of a test."""
+    return " ".join(args)

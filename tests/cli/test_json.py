@@ -1,0 +1,250 @@
+"""The JSON documents: valid against their schemas, with the keys that readers count on and what they mean."""
+
+import json
+from datetime import date
+from decimal import Decimal
+
+import pytest
+from jsonschema import Draft202012Validator
+from tests.cli.ask import CARDS, DAY, FITS, NO_FITS, NO_PLANS, PLANS, REFUSED, ROOT, answer, name_of, run
+
+SCHEMAS = {path.stem: json.loads(path.read_text("utf-8")) for path in (ROOT / "src/rackrate/app/schemas").glob("*.json")}
+
+# The keys that issue 2 promises; a document may hold more.
+PROMISED = {
+    "plan": {
+        "schema": str,
+        "rackrate_version": str,
+        "facts_digest": str,
+        "as_of": str,
+        "plans": [
+            {
+                "accelerator": str,
+                "gpus": int,
+                "provider": str,
+                "offer": str,
+                "region": str,
+                "market": str,
+                "stock": str,
+                "fit": {"verdict": str, "headroom_bytes": float},
+                "hours": {"low": float, "likely": float, "high": float},
+                "billed_hours": float,
+                "cost": {
+                    "low": Decimal,
+                    "likely": Decimal,
+                    "high": Decimal,
+                    "currency": str,
+                    "lines": [{"name": str, "quantity": Decimal, "unit_price": Decimal, "amount": Decimal}],
+                },
+                "price_observed_at": date,
+                "price_source": str,
+                "warnings": [{"code": str, "severity": str, "subject": str, "observed": str, "action": str}],
+            }
+        ],
+        "frontier": [{"offer_id": str, "hours": float, "cost": Decimal}],
+        "rejected": [{"reason": str, "count": int}],
+        "assumptions": [{"key": str, "value": str, "why": str}],
+    },
+    "fit": {
+        "schema": str,
+        "rackrate_version": str,
+        "facts_digest": str,
+        "as_of": str,
+        "verdict": str,
+        "peak_bytes": {"low": float, "likely": float, "high": float},
+        "usable_bytes": float,
+        "components": [{"name": str, "phase": str, "bytes": {"low": float, "likely": float, "high": float}}],
+        "changes": [{"knob": str, "before": str, "after": str}],
+    },
+    "gpu": {
+        "schema": str,
+        "rackrate_version": str,
+        "facts_digest": str,
+        "as_of": str,
+        "gpus": [
+            {
+                "id": str,
+                "product": str,
+                "memory_sold_gb": float,
+                "facts": [{"quantity": str, "value": float, "unit": str, "kind": str, "source": str}],
+                "prices": [{"per_gpu_hour": Decimal, "per_gb_hour_as_sold": Decimal, "currency": str}],
+            }
+        ],
+    },
+}
+
+
+def keeps(value, promise, where="$"):
+    """Whether ``value`` has the keys of ``promise``, of the right types."""
+    if isinstance(promise, dict):
+        assert promise.keys() <= value.keys(), where
+        for key, inner in promise.items():
+            keeps(value[key], inner, f"{where}.{key}")
+    elif isinstance(promise, list):
+        assert isinstance(value, list), where
+        for number, item in enumerate(value):
+            keeps(item, promise[0], f"{where}[{number}]")
+    elif promise is Decimal:
+        assert Decimal(value).is_finite(), where
+        assert "E" not in value, where
+    elif promise is date:
+        assert date.fromisoformat(value) <= date.fromisoformat(DAY), where
+    elif promise is float:
+        assert isinstance(value, float | int), where
+    else:
+        assert isinstance(value, promise), where
+
+
+def document(args):
+    """The document of ``args``, valid against its schema."""
+    found = answer(*args, "--json").document
+    kind = found["schema"].removeprefix("rackrate.").removesuffix("/1")
+    Draft202012Validator.check_schema(SCHEMAS[kind])
+    Draft202012Validator(SCHEMAS[kind]).validate(found)
+    return found
+
+
+@pytest.mark.parametrize("args", [*PLANS, *NO_PLANS, *FITS, *NO_FITS, *CARDS], ids=name_of)
+def test_documents_are_valid_and_keep_the_promised_keys(args):
+    found = document(args)
+    keeps(found, PROMISED[args[0]])
+    assert found["schema"] == f"rackrate.{args[0]}/1"
+    assert found["as_of"] == DAY
+    assert len(found["facts_digest"]) == 64
+
+
+@pytest.mark.parametrize("args", PLANS, ids=name_of)
+def test_the_plans_say_what_they_mean(args):
+    found = document(args)
+    assert found["plans"]
+    for plan in found["plans"]:
+        fit, peak, cost = plan["fit"], plan["fit"]["peak_bytes"], plan["cost"]
+        assert fit["verdict"] == ("fits" if peak["high"] <= fit["usable_bytes"] else "tight")
+        assert peak["likely"] <= fit["usable_bytes"]
+        assert plan["hours"]["low"] <= plan["hours"]["likely"] <= plan["hours"]["high"]
+        assert Decimal(cost["low"]) <= Decimal(cost["likely"]) <= Decimal(cost["high"])
+        assert cost["currency"] == found["currency"]
+        assert sum(Decimal(line["amount"]) for line in cost["lines"]) == Decimal(cost["billed"])
+        age = date.fromisoformat(DAY) - date.fromisoformat(plan["price_observed_at"])
+        assert plan["price_age_days"] == age.days
+        assert plan["accelerator"].split("|") == plan["cards"]
+
+
+@pytest.mark.parametrize("args", [*PLANS, *NO_PLANS], ids=name_of)
+def test_every_offer_is_a_plan_or_left_out_for_one_reason(args):
+    found = document(args)
+    left_out = sum(group["count"] for group in found["rejected"])
+    assert len(found["plans"]) + found["more_plans"] + left_out == found["considered"] > 600
+    assert len({group["reason"] for group in found["rejected"]}) == len(found["rejected"])
+    assert [g["count"] for g in found["rejected"]] == sorted((g["count"] for g in found["rejected"]), reverse=True)
+
+
+NUMBERED = {"does_not_fit", "budget", "deadline", "latency", "load"}
+
+
+@pytest.mark.parametrize("args", [*PLANS, *NO_PLANS], ids=name_of)
+def test_a_group_of_rejections_names_the_number_that_failed(args):
+    groups = {group["reason"]: group["nearest"] for group in document(args)["rejected"]}
+    for reason in NUMBERED & groups.keys():
+        assert groups[reason]["observed"] and groups[reason]["limit"], reason
+        assert any(character.isdigit() for character in groups[reason]["observed"]), reason
+
+
+@pytest.mark.parametrize(
+    ("args", "reason", "knob"),
+    [
+        (NO_PLANS[0], "budget", "limits.budget"),
+        (("plan", "examples/lora-7b.toml"), "deadline", "limits.deadline"),
+        (("plan", "examples/lora-7b.toml"), "interruptible", "limits.interruptible"),
+        (("plan", "examples/lora-7b.toml", "--gpus", "3"), "gpu_count", "limits.gpu_counts"),
+    ],
+)
+def test_the_smallest_change_is_to_what_was_asked(args, reason, knob):
+    nearest = next(group["nearest"] for group in document(args)["rejected"] if group["reason"] == reason)
+    change = nearest["change"]
+    assert change["knob"] == knob
+    assert change["before"] != change["after"]
+
+
+def test_the_smallest_change_of_the_budget_brings_a_plan_in():
+    nearest = next(g["nearest"] for g in document(NO_PLANS[0])["rejected"] if g["reason"] == "budget")
+    answered = answer("plan", "examples/lora-7b.toml", "--budget", nearest["change"]["after"], "--json")
+    assert answered.code == 0
+    assert nearest["offer_id"] in {plan["offer_id"] for plan in answered.document["plans"]}
+
+
+@pytest.mark.parametrize("args", PLANS, ids=name_of)
+def test_the_frontier_gets_faster_and_dearer(args):
+    frontier = document(args)["frontier"]
+    costs, rates = [Decimal(f["cost"]) for f in frontier], [f["tokens_per_s"] for f in frontier]
+    assert costs == sorted(costs)
+    assert rates == sorted(rates)
+
+
+@pytest.mark.parametrize(
+    ("rank", "order"),
+    [
+        ("cost", lambda plan: Decimal(plan["cost"]["likely"])),
+        ("time", lambda plan: plan["hours"]["likely"]),
+    ],
+)
+def test_plans_come_in_the_order_asked_for(rank, order):
+    plans = document(("plan", "examples/lora-7b.toml", "--rank-by", rank, "--top", "40"))["plans"]
+    surely = [plan for plan in plans if plan["fit"]["verdict"] == "fits"]
+    assert len(surely) > 10
+    assert list(map(order, surely)) == sorted(map(order, surely))
+
+
+def test_the_runner_up_is_the_second_plan():
+    found = document(("plan", "examples/lora-7b.toml"))
+    assert found["runner_up"]["offer_id"] == found["plans"][1]["offer_id"]
+    assert found["runner_up"]["decided_by"] in {"fit", "cost", "time", "both", "tie"}
+    assert found["runner_up"]["cost_ratio"] >= 1
+
+
+@pytest.mark.parametrize("args", [*FITS, *NO_FITS], ids=name_of)
+def test_the_account_of_memory_adds_up_to_the_peak(args):
+    found = document(args)
+    peak = found["peak_bytes"]
+    held = [
+        part["bytes"]["likely"]
+        for part in found["components"]
+        if {"always", found["peak_phase"]} & set(part["phase"].split("+"))
+    ]
+    assert sum(held) == pytest.approx(peak["likely"], rel=1e-6)
+    assert peak["low"] <= peak["likely"] <= peak["high"]
+    assert max(phase["bytes"]["likely"] for phase in found["phases"]) == pytest.approx(peak["likely"])
+    assert found["headroom_bytes"] == pytest.approx(found["usable_bytes"] - peak["likely"])
+    assert found["usable_bytes"] <= found["memory_total_bytes"]
+    verdict = "fits" if peak["high"] <= found["usable_bytes"] else "tight"
+    assert found["verdict"] == (verdict if peak["likely"] <= found["usable_bytes"] else "does_not_fit")
+
+
+@pytest.mark.parametrize("args", NO_FITS, ids=name_of)
+def test_what_does_not_fit_says_what_would_make_it_fit(args):
+    found = document(args)
+    assert found["changes"]
+    for change in found["changes"]:
+        assert change["before"] != change["after"]
+        assert change["peak_bytes"]["likely"] <= found["usable_bytes"]
+
+
+def test_prices_of_cards_are_per_gb_as_sold():
+    for gpu in document(CARDS[2])["gpus"]:
+        for price in gpu["prices"]:
+            per_gb = Decimal(price["per_gpu_hour"]) / Decimal(repr(gpu["memory_sold_gb"]))
+            assert abs(per_gb - Decimal(price["per_gb_hour_as_sold"])) < Decimal("0.00001")
+            assert price["currency"] == "CNY"
+
+
+@pytest.mark.parametrize("args", REFUSED, ids=name_of)
+def test_refusals_are_documents_too(args):
+    ended = run(*args, "--json")
+    assert ended.code == 2
+    Draft202012Validator(SCHEMAS["problems"]).validate(ended.document)
+    assert ended.document["problems"]
+    for problem in ended.document["problems"]:
+        assert problem["code"] and problem["subject"] and problem["severity"] == "error"
+        assert problem["action"]
+        assert problem["observed"] or problem["expected"]
+    assert ended.err.count("next: ") == len(ended.document["problems"])
