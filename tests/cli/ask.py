@@ -17,7 +17,8 @@ DAY = "2026-11-30"
 EXAMPLES = tuple(sorted(str(path.relative_to(ROOT)) for path in (ROOT / "examples").iterdir()))
 MODEL = ("--model", "meta-llama/Llama-2-7b-hf")
 CHAT = ("--model", "meta-llama/Llama-2-13b-hf", "--task", "inference", "--context", "4096")
-PLANS = tuple(("plan", example) for example in EXAMPLES) + (
+PLANS = (
+    *(("plan", example) for example in EXAMPLES),
     ("plan", *CHAT, "--gpu", "a100", "--top", "3", "--currency", "CNY"),
     ("plan", "examples/lora-7b.toml", "--rank-by", "time"),
     ("plan", "examples/lora-7b.toml", "--rank-by", "both", "--gpus", "8"),
@@ -26,6 +27,7 @@ NO_PLANS = (
     ("plan", "examples/lora-7b.toml", "--budget", "0.01 USD"),
     ("plan", "examples/full-7b.toml", "--gpu", "a40", "--gpus", "1"),
 )
+TIGHT = (*MODEL, "--task", "inference", "--context", "4096", "--concurrency", "1", "--gpu", "rtx4080")
 FITS = (
     ("fit", "examples/lora-7b.toml", "--gpu", "rtx4090"),
     ("fit", *MODEL, "--task", "full_finetune", "--gpu", "a100-sxm4-80", "--gpus", "8"),

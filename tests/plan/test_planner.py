@@ -21,6 +21,7 @@ from rackrate.plan.planner import plan
 from rackrate.plan.pricing import priced_plan
 from rackrate.plan.question import Question
 from rackrate.plan.ranking import frontier, ranked
+from rackrate.plan.shapes import Estimator
 
 Ask = Callable[..., Question]
 CARDS = ("a40", "a100-pcie-40", "a100-sxm4-80", "rtx4090", "t4", "rtx3060-12", "h100-sxm5-80")
@@ -52,7 +53,7 @@ def offers(draw: st.DrawFn) -> list[Offer]:
 def exhaustive(question: Question) -> list:  # type: ignore[type-arg]
     """Every offer that passes the filters and has estimates, priced exactly."""
     codes = exclude(question).codes
-    outcomes = estimate_sets(question, np.unique(question.offers.shape_set[codes == KEPT]))
+    outcomes = estimate_sets(Estimator(question), np.unique(question.offers.shape_set[codes == KEPT]))
     rows = [i for i in np.flatnonzero(codes == KEPT) if int(question.offers.shape_set[i]) in outcomes.estimates]
     return [
         priced_plan(question, question.offers.offer(int(i)), outcomes.estimates[int(question.offers.shape_set[i])])

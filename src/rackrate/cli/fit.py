@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     "fit",
     epilog=examples(
         "rackrate fit examples/lora-7b.toml --gpu a40",
-        "rackrate fit --model meta-llama/Llama-2-13b-hf --context 4096 --gpu a100-pcie-40",
+        "rackrate fit --model meta-llama/Llama-2-13b-hf --gpu a100-pcie-40",
     ),
 )
 @click.argument("file", required=False, metavar="[FILE]")

@@ -23,7 +23,7 @@ ALERT: Mapping[str, Any] = MappingProxyType({"bold": True, "fg": "yellow"})
 
 _GAP = "  "
 _NARROWEST = 6
-_UNITS = re.compile(r"(%|h|s|min|days|[KMGT]?i?B|[A-Z]{3}|tokens)[.,;:)]*")
+_UNITS = re.compile(r"(%|h|s|min|days|[KMGT]?i?B|[A-Z]{3}(/\w+)?|tokens)[.,;:)]*")
 _BREAK_AFTER = "/-_|:,.+"
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     "plan",
     epilog=examples(
         "rackrate plan examples/lora-7b.toml",
-        "rackrate plan --model meta-llama/Llama-2-13b-hf --context 4096 --concurrency 8",
+        "rackrate plan --model meta-llama/Llama-2-13b-hf --context 4096",
     ),
 )
 @click.argument("file", required=False, metavar="[FILE]")

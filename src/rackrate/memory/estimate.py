@@ -8,28 +8,46 @@ from rackrate.facts.engine import Engine
 from rackrate.facts.model import Model
 from rackrate.memory.estimate_types import MemoryEstimate
 from rackrate.memory.overhead import context_bytes, visible_bytes
-from rackrate.memory.serving import estimate_serving
-from rackrate.memory.training import estimate_training
+from rackrate.memory.serving import ServingDemand, serve_on, serving_demand
+from rackrate.memory.training import TrainingDemand, train_on, training_demand
 from rackrate.workload.layout import Layout
 from rackrate.workload.workload import Task, Workload
 
+Demand = TrainingDemand | ServingDemand
+"""What a workload needs of its cards in one layout, whatever they are."""
 
-def estimate(workload: Workload, accelerator: Accelerator, layout: Layout, engine: Engine) -> MemoryEstimate | Unknown:
-    """Peak memory of ``workload`` on the fullest card of ``layout``, or why it is not known.
+
+def demand(workload: Workload, layout: Layout, engine: Engine) -> Demand | Unknown:
+    """What ``workload`` needs in ``layout``: computed once, held against many cards with ``fit_on``.
+
+    Policies in which engines differ come from the engine's facts alone.
+    """
+    missing = _missing(workload.model, workload.task)
+    if missing is not None:
+        return missing
+    return (training_demand if workload.task.trains else serving_demand)(workload, layout, engine)
+
+
+def fit_on(needed: Demand, accelerator: Accelerator) -> MemoryEstimate | Unknown:
+    """Peak memory of the fullest card where all are ``accelerator``, or why it is not known.
 
     The peak is the maximum over phases of what is held in each, as the driver
     sees it (CUDA context included); ``usable_bytes`` is what programs can
-    allocate, or the engine's share of it. Policies in which engines differ come
-    from the engine's facts alone.
+    allocate, or the engine's share of it.
     """
     total = accelerator.memory_total_bytes
     if isinstance(total, Unknown):
         return total
-    missing = _missing(workload.model, workload.task)
-    if missing is not None:
-        return missing
-    run = estimate_training if workload.task.trains else estimate_serving
-    return run(workload, visible_bytes(total), context_bytes(accelerator), layout, engine)
+    visible, context = visible_bytes(total), context_bytes(accelerator)
+    if isinstance(needed, TrainingDemand):
+        return train_on(needed, visible, context)
+    return serve_on(needed, visible, context)
+
+
+def estimate(workload: Workload, accelerator: Accelerator, layout: Layout, engine: Engine) -> MemoryEstimate | Unknown:
+    """Peak memory of ``workload`` on the fullest card of ``layout``, or why it is not known (see ``fit_on``)."""
+    needed = demand(workload, layout, engine)
+    return needed if isinstance(needed, Unknown) else fit_on(needed, accelerator)
 
 
 def _missing(model: Model, task: Task) -> Unknown | None:

@@ -62,38 +62,56 @@ class Card(Value, frozen=True, kw_only=True):
         return max(0, math.floor(room.likely / each)) if each > 0 else sys.maxsize
 
 
-def estimate_serving(
-    workload: Workload, visible: float, context: Range, layout: Layout, engine: Engine
-) -> MemoryEstimate | Unknown:
-    """The fullest card of an inference job.
+class ServingDemand(Value, frozen=True, kw_only=True):
+    """What an inference job needs of its cards, whatever they are: by stage, the parts and how the cache grows."""
+
+    serving: Serving
+    policy: ServingPolicy
+    replicas: int
+    stages: tuple[tuple[tuple[Component, ...], CacheShape | None], ...]
+    note: str
+
+
+def serving_demand(workload: Workload, layout: Layout, engine: Engine) -> ServingDemand | Unknown:
+    """The needs of every stage of an inference job."""
+    serving, policy = workload.serving, engine.serving
+    if serving is None or policy is None:
+        return Unknown(f"how {engine.id} serves is not known")
+    found = []
+    for stage in stages(workload.model.layers or 1, layout):
+        shape = _shape(workload, stage, layout, policy)
+        if isinstance(shape, Unknown):
+            return shape
+        found.append((rest_parts(workload, stage, layout, policy), shape))
+    note = cache_note(workload.model)
+    return ServingDemand(serving=serving, policy=policy, replicas=layout.data, stages=tuple(found), note=note)
+
+
+def serve_on(demand: ServingDemand, visible: float, context: Range) -> MemoryEstimate:
+    """The fullest card of an inference job, for cards with ``visible`` bytes and this CUDA context.
 
     An engine with continuous batching queues the requests that its cache has
     no room for, so it must hold one full sequence and its cache takes at most
     the room there is; other engines must hold all sequences asked for.
     """
-    serving, policy = workload.serving, engine.serving
-    if serving is None or policy is None:
-        return Unknown(f"how {engine.id} serves is not known")
-    cards = []
-    for stage in stages(workload.model.layers or 1, layout):
-        shape = _shape(workload, stage, layout, policy)
-        if isinstance(shape, Unknown):
-            return shape
-        card = Card(
+    serving, policy = demand.serving, demand.policy
+    cards = [
+        Card(
             serving=serving,
             policy=policy,
             visible=visible,
             context=context,
-            rest=rest_parts(workload, stage, layout, policy),
+            rest=rest,
             shape=shape,
-            note=cache_note(workload.model),
+            note=demand.note,
         )
-        cards.append(card)
-    asked = math.ceil(serving.concurrency / layout.data)
+        for rest, shape in demand.stages
+    ]
+    asked = math.ceil(serving.concurrency / demand.replicas)
     rooms = [card.room for card in cards]
     fit = min(card.sequences(room) for card, room in zip(cards, rooms, strict=True))
     taken = min(asked, fit) if policy.continuous_batching else asked
-    counts = (min(serving.concurrency, taken * layout.data), serving.concurrency)
+    counts = (min(serving.concurrency, taken * demand.replicas), serving.concurrency)
     found = [_on_card(card, room, asked, counts) for card, room in zip(cards, rooms, strict=True)]
     return found[0] if len(found) == 1 else min(found, key=_headroom)
 

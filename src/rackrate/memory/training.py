@@ -68,10 +68,22 @@ class Setting(Value, frozen=True, kw_only=True):
         return size / self.layout.data if self.layout.zero_stage >= stage else size
 
 
-def estimate_training(
-    workload: Workload, visible: float, context: Range, layout: Layout, engine: Engine
-) -> MemoryEstimate | Unknown:
-    """The fullest card of a training run."""
+class StageDemand(Value, frozen=True, kw_only=True):
+    """What one stage needs of any card: its parts, the allocator's slack among them, and the framework's own peaks."""
+
+    parts: tuple[Component, ...]
+    allocated: Range
+    reserved: Range
+
+
+class TrainingDemand(Value, frozen=True, kw_only=True):
+    """What a training run needs of its cards, whatever they are."""
+
+    stages: tuple[StageDemand, ...]
+
+
+def training_demand(workload: Workload, layout: Layout, engine: Engine) -> TrainingDemand | Unknown:
+    """The needs of every stage of a training run."""
     training, policy = workload.training, engine.training
     if training is None or policy is None:
         return Unknown(f"how {engine.id} trains is not known")
@@ -83,7 +95,13 @@ def estimate_training(
         if isinstance(states, Unknown):
             return states
         parts = (*_weight_parts(setting), *states, *_activation_parts(setting), *_loss_parts(setting))
-        found.append(_on_card(parts, setting, visible, context))
+        found.append(_with_slack(parts, setting))
+    return TrainingDemand(stages=tuple(found))
+
+
+def train_on(demand: TrainingDemand, visible: float, context: Range) -> MemoryEstimate:
+    """The fullest card of a training run, for cards with ``visible`` bytes and this CUDA context."""
+    found = [_on_card(stage, visible, context) for stage in demand.stages]
     return found[0] if len(found) == 1 else min(found, key=_headroom)
 
 
@@ -269,16 +287,21 @@ def _loss_parts(s: Setting) -> list[Component]:
     return [part("logits", kept, *_FORWARD), part("loss_gradient", peak - kept, Phase.LOSS)]
 
 
-def _on_card(parts: tuple[Component, ...], s: Setting, visible: float, context: Range) -> MemoryEstimate:
-    """The estimate for one card: allocated, with the allocator's slack, and as the driver sees it."""
+def _with_slack(parts: tuple[Component, ...], s: Setting) -> StageDemand:
+    """Parts with what the allocator holds beyond them and, among several cards, the collectives' buffers."""
     allocated = highest(by_phase(parts, TRAINING))[1]
     ratio = s.policy.reserved_over_allocated
     slack = Range(ratio.low - 1, ratio.likely - 1, ratio.high - 1).scaled(allocated.likely)
     parts = (*parts, part("allocator_slack", slack))
     reserved = highest(by_phase(parts, TRAINING))[1]
-    parts = (*parts, part("cuda_context", context))
     if s.layout.gpus > 1:
         parts = (*parts, part("collectives", COLLECTIVE_BYTES))
+    return StageDemand(parts=parts, allocated=allocated, reserved=reserved)
+
+
+def _on_card(stage: StageDemand, visible: float, context: Range) -> MemoryEstimate:
+    """The estimate for one card, as the driver sees it."""
+    parts = (*stage.parts, part("cuda_context", context))
     peaks = by_phase(parts, TRAINING)
     phase, peak = highest(peaks)
     return MemoryEstimate(
@@ -286,8 +309,8 @@ def _on_card(parts: tuple[Component, ...], s: Setting, visible: float, context: 
         phases=peaks,
         peak_phase=phase,
         peak=peak,
-        allocated=allocated,
-        reserved=reserved,
+        allocated=stage.allocated,
+        reserved=stage.reserved,
         metric=Metric.DRIVER,
         usable_bytes=visible,
         verdict=verdict(peak, visible),

@@ -30,7 +30,7 @@ def nearest_but_for_filter(question: Question, reason: Reason, rows: Rows, outco
             if tried == TRIED_AT_MOST:
                 continue
             tried += 1
-        estimates = _estimates(question, code, outcomes)
+        estimates = _estimates(code, outcomes)
         if estimates and _in_time(question, estimates):
             offer = question.offers.offer(index)
             cost = None if reason in _PRICE_IN_DOUBT else likely_cost(question, offer, estimates)
@@ -39,10 +39,10 @@ def nearest_but_for_filter(question: Question, reason: Reason, rows: Rows, outco
     return Nearest(offer=question.offers.offer(ordered[0]), observed="", limit="", change=None)
 
 
-def _estimates(question: Question, code: int, outcomes: Outcomes) -> tuple[ShapeEstimate, ...]:
+def _estimates(code: int, outcomes: Outcomes) -> tuple[ShapeEstimate, ...]:
     """Estimates of a shape set, empty where it fails a test; what is found out is kept."""
     if code not in outcomes.estimates and code not in outcomes.failed:
-        found = estimate_sets(question, [code])
+        found = estimate_sets(outcomes.estimator, [code])
         outcomes.estimates.update(found.estimates)
         outcomes.failed.update(found.failed)
     return outcomes.estimates.get(code, ())

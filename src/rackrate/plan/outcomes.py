@@ -9,12 +9,9 @@ from numpy.typing import NDArray
 
 from rackrate.evidence import Range
 from rackrate.memory.estimate_types import Verdict
-from rackrate.offers.offer import MachineShape
 from rackrate.plan.answer import NoEstimate, ShapeEstimate
 from rackrate.plan.pricing import finish_hours
-from rackrate.plan.question import Question
-from rackrate.plan.shapes import Outcome, estimate_shape
-from rackrate.speed.startup import startup_hours
+from rackrate.plan.shapes import Estimator
 from rackrate.values import Value
 
 Floats = NDArray[np.float64]
@@ -27,6 +24,7 @@ class Outcomes(Value, frozen=True, kw_only=True):
     failure is that of the shape that misses by most.
     """
 
+    estimator: Estimator
     estimates: dict[int, tuple[ShapeEstimate, ...]]
     failed: dict[int, NoEstimate]
 
@@ -53,23 +51,15 @@ class Outcomes(Value, frozen=True, kw_only=True):
         return column
 
 
-def estimate_sets(question: Question, wanted: Iterable[int]) -> Outcomes:
-    """Estimate every wanted set, each shape once."""
-    known: dict[MachineShape, Outcome] = {}
-    startup = startup_hours(question.workload, question.engine).total_hours
+def estimate_sets(estimator: Estimator, wanted: Iterable[int]) -> Outcomes:
+    """Estimate every wanted set of the question's offers."""
     estimates: dict[int, tuple[ShapeEstimate, ...]] = {}
     failed: dict[int, NoEstimate] = {}
     for index in wanted:
-        found = [_once(question, shape, startup, known) for shape in question.offers.shape_sets[index]]
+        found = [estimator.outcome(shape) for shape in estimator.question.offers.shape_sets[index]]
         failures = [f for f in found if isinstance(f, NoEstimate)]
         if failures:
             failed[index] = max(failures, key=lambda f: f.shortfall)
         else:
             estimates[index] = tuple(f for f in found if isinstance(f, ShapeEstimate))
-    return Outcomes(estimates=estimates, failed=failed)
-
-
-def _once(question: Question, shape: MachineShape, startup: Range, known: dict[MachineShape, Outcome]) -> Outcome:
-    if shape not in known:
-        known[shape] = estimate_shape(question, shape, startup)
-    return known[shape]
+    return Outcomes(estimator=estimator, estimates=estimates, failed=failed)

@@ -19,6 +19,7 @@ from rackrate.plan.question import Question
 from rackrate.plan.ranking import ranked
 from rackrate.plan.reasons import rejections
 from rackrate.plan.search import Search
+from rackrate.plan.shapes import Estimator
 from rackrate.speed.startup import startup_hours
 from rackrate.units import format_hours
 from rackrate.workload.workload import Assumption
@@ -28,7 +29,7 @@ def plan(question: Question) -> Answer:
     """The best plans for the question, the frontier, and every rejection grouped by reason."""
     excluded = exclude(question)
     codes = excluded.codes
-    outcomes = estimate_sets(question, distinct(question.offers.shape_set[codes == KEPT]))
+    outcomes = estimate_sets(Estimator(question), distinct(question.offers.shape_set[codes == KEPT]))
     _exclude_by_estimate(question, codes, outcomes)
     search = Search(question, codes, outcomes)
     most = budget_for_plan(question)

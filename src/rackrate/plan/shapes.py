@@ -6,7 +6,7 @@ import math
 
 from rackrate.evidence import Range, Unknown
 from rackrate.facts.accelerator import Accelerator
-from rackrate.memory.estimate import estimate as estimate_memory
+from rackrate.memory.estimate import Demand, demand, fit_on
 from rackrate.memory.estimate_types import MemoryEstimate, Verdict
 from rackrate.offers.offer import MachineShape
 from rackrate.plan.answer import NoEstimate, Reason, ShapeEstimate
@@ -15,6 +15,7 @@ from rackrate.plan.question import Question
 from rackrate.plan.slices import slice_of
 from rackrate.speed.estimate import estimate as estimate_speed
 from rackrate.speed.estimate_types import SpeedEstimate
+from rackrate.speed.startup import startup_hours
 from rackrate.values import Value
 from rackrate.workload.layout import Layout
 from rackrate.workload.layouts import layouts
@@ -24,14 +25,55 @@ Outcome = ShapeEstimate | NoEstimate
 _VERDICT_ORDER = (Verdict.FITS, Verdict.TIGHT, Verdict.DOES_NOT_FIT)
 
 
+class Estimator:
+    """Estimates of machine shapes for one question; what shapes share is computed once.
+
+    ``startup`` is the time from power-on until work begins, in hours.
+    """
+
+    def __init__(self, question: Question) -> None:
+        self.question = question
+        self.startup = startup_hours(question.workload, question.engine).total_hours
+        self._outcomes: dict[MachineShape, Outcome] = {}
+        self._layouts: dict[int, tuple[Layout, ...]] = {}
+        self._demands: dict[Layout, Demand | Unknown] = {}
+
+    def outcome(self, shape: MachineShape) -> Outcome:
+        """The best estimate for a shape, or the test that it failed with the number closest to passing."""
+        if shape not in self._outcomes:
+            self._outcomes[shape] = _best(self, shape)
+        return self._outcomes[shape]
+
+    def layouts(self, gpus: int) -> tuple[Layout, ...]:
+        """The layouts over ``gpus`` cards."""
+        if gpus not in self._layouts:
+            workload = self.question.workload
+            self._layouts[gpus] = layouts(workload.model, workload, self.question.engine, gpus)
+        return self._layouts[gpus]
+
+    def memory(self, workload: Workload, card: Accelerator, layout: Layout) -> MemoryEstimate | Unknown:
+        """Memory of ``workload`` (the question's, or one machine's part of it) on ``card``."""
+        if workload is not self.question.workload:
+            needed = demand(workload, layout, self.question.engine)
+        else:
+            if layout not in self._demands:
+                self._demands[layout] = demand(workload, layout, self.question.engine)
+            needed = self._demands[layout]
+        return needed if isinstance(needed, Unknown) else fit_on(needed, card)
+
+
 class _Trial(Value, frozen=True, kw_only=True):
     """One layout of one shape, put to the tests."""
 
-    question: Question
+    estimator: Estimator
     shape: MachineShape
     card: Accelerator
     layout: Layout
-    startup: Range
+
+    @property
+    def question(self) -> Question:
+        """What is asked."""
+        return self.estimator.question
 
     def failed(self, reason: Reason, observed: float, limit: float, unit: str, detail: str = "") -> NoEstimate:
         """The test that this trial did not pass."""
@@ -46,16 +88,11 @@ class _Trial(Value, frozen=True, kw_only=True):
         )
 
 
-def estimate_shape(question: Question, shape: MachineShape, startup: Range) -> Outcome:
-    """The best estimate for one shape, or the test that it failed with the number closest to passing.
-
-    ``startup`` is the time from power-on until work begins, in hours.
-    """
-    workload, engine = question.workload, question.engine
-    card = slice_of(question.book.accelerators[shape.accelerator], shape.share)
+def _best(estimator: Estimator, shape: MachineShape) -> Outcome:
+    card = slice_of(estimator.question.book.accelerators[shape.accelerator], shape.share)
     tried = [
-        _outcome(_Trial(question=question, shape=shape, card=card, layout=layout, startup=startup))
-        for layout in layouts(workload.model, workload, engine, shape.gpus)
+        _outcome(_Trial(estimator=estimator, shape=shape, card=card, layout=layout))
+        for layout in estimator.layouts(shape.gpus)
     ]
     done = [t for t in tried if isinstance(t, ShapeEstimate)]
     if done:
@@ -79,7 +116,7 @@ def _outcome(trial: _Trial) -> Outcome:
     if isinstance(one, NoEstimate):
         return one
     memory, speed = one
-    fewest = machines_for(question.workload, speed, trial.startup)
+    fewest = machines_for(question.workload, speed, trial.estimator.startup)
     if fewest > MACHINES_AT_MOST:
         return _too_slow(trial, speed)
     if fewest == 1 and not _missed_latency(trial, speed):
@@ -105,7 +142,7 @@ def _on_several(trial: _Trial, fewest: int) -> Outcome:
 def _on_one(trial: _Trial, workload: Workload) -> tuple[MemoryEstimate, SpeedEstimate] | NoEstimate:
     """Memory and speed of one machine that gets ``workload``, or the test that failed."""
     engine = trial.question.engine
-    memory = estimate_memory(workload, trial.card, trial.layout, engine)
+    memory = trial.estimator.memory(workload, trial.card, trial.layout)
     if isinstance(memory, Unknown):
         return trial.failed(Reason.MEMORY_UNKNOWN, math.nan, 0, "", memory.reason)
     if memory.verdict is Verdict.DOES_NOT_FIT:
@@ -125,7 +162,7 @@ def _estimate(trial: _Trial, memory: MemoryEstimate, speed: SpeedEstimate, machi
         memory=memory,
         speed=speed,
         work_hours=service if trial.question.workload.is_service else speed.work_hours or service,
-        startup_hours=trial.startup,
+        startup_hours=trial.estimator.startup,
         machines=machines,
     )
 

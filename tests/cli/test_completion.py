@@ -1,0 +1,55 @@
+"""Shells complete verbs, flags, cards, models and choices."""
+
+import pytest
+from tests.cli.ask import run
+
+
+def completed(line, dialect="bash"):
+    """What the shell offers for the last word of ``line``."""
+    words = line.split(" ")
+    if dialect == "bash":
+        env = {"COMP_WORDS": line, "COMP_CWORD": str(len(words) - 1)}
+    else:
+        env = {"COMP_WORDS": " ".join(words[:-1]), "COMP_CWORD": words[-1]}
+    ended = run(env={"_RACKRATE_COMPLETE": f"{dialect}_complete", **env})
+    assert (ended.code, ended.err) == (0, "")
+    return [offered.removeprefix("plain,").partition("\t")[0] for offered in ended.out.splitlines()]
+
+
+@pytest.mark.parametrize(
+    ("line", "offered"),
+    [
+        ("rackrate ", ["plan", "fit", "gpu", "completion"]),
+        ("rackrate pl", ["plan"]),
+        ("rackrate plan --ta", ["--task"]),
+        ("rackrate plan --task q", ["qlora"]),
+        ("rackrate plan --rank-by t", ["time"]),
+        ("rackrate plan --gpu a10", ["a10", "a10g", "a100-pcie-40", "a100-pcie-80", "a100-sxm4-40", "a100-sxm4-80"]),
+        ("rackrate fit --gpu A4", ["a4000", "a4500", "a40"]),
+        ("rackrate gpu a40 a6", ["a6000"]),
+        ("rackrate plan --model meta-llama/llama-2-7", ["meta-llama/Llama-2-7b-hf"]),
+        ("rackrate plan --engine v", ["vllm"]),
+        ("rackrate completion f", ["fish"]),
+    ],
+)
+def test_bash(line, offered):
+    assert set(offered) <= set(completed(line))
+    last = line.rpartition(" ")[2].lower()
+    assert all(word.lower().startswith(last) for word in completed(line))
+
+
+def test_fish():
+    assert completed("rackrate pl", dialect="fish") == ["plan"]
+
+
+@pytest.mark.parametrize(
+    "line", ["rackrate nonsense ", "rackrate nonsense --", "rackrate plan --nonsense x", "rackrate plan --gpu zzz"]
+)
+def test_nonsense_completes_to_nothing(line):
+    assert not [word for word in completed(line) if word.startswith("zzz")]
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_the_script_asks_for_the_variable(shell):
+    out = run("completion", shell).out
+    assert f"_RACKRATE_COMPLETE={shell}_complete" in out

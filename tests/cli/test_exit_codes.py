@@ -1,0 +1,55 @@
+"""Exit codes for scripts: 0 it is found or fits, 3 it is not, 2 the question could not be understood."""
+
+import pytest
+from tests.cli.ask import CARDS, FITS, NO_FITS, NO_PLANS, PLANS, REFUSED, TIGHT, answer, name_of, run
+
+FORMS = [(), ("--json",), ("--csv",), ("--md",)]
+
+
+@pytest.mark.parametrize("form", FORMS, ids=name_of)
+@pytest.mark.parametrize("args", [*PLANS, *FITS, *CARDS], ids=name_of)
+def test_an_answer_is_0(args, form):
+    assert answer(*args, *form).code == 0
+    assert answer(*args, *form).err == ""
+
+
+@pytest.mark.parametrize("form", FORMS, ids=name_of)
+@pytest.mark.parametrize("args", [*NO_PLANS, *NO_FITS], ids=name_of)
+def test_no_is_3(args, form):
+    assert answer(*args, *form).code == 3
+    assert answer(*args, *form).out
+
+
+def test_tight_is_0():
+    ended = run("fit", *TIGHT, "--json")
+    assert ended.document["verdict"] == "tight"
+    assert ended.code == 0
+
+
+@pytest.mark.parametrize("form", [("--csv",), ("--md",)], ids=name_of)
+def test_a_table_without_plans_says_so_beside_it(form):
+    ended = answer(*NO_PLANS[0], *form)
+    assert len(ended.out.splitlines()) == (1 if form == ("--csv",) else 2)
+    assert ended.err.startswith("no plan: ")
+
+
+@pytest.mark.parametrize("form", FORMS, ids=name_of)
+@pytest.mark.parametrize("args", REFUSED, ids=name_of)
+def test_bad_input_is_2(args, form):
+    ended = run(*args, *form)
+    assert ended.code == 2
+    assert ended.err.startswith("error: ")
+    assert bool(ended.out) == (form == ("--json",))
+
+
+@pytest.mark.parametrize(
+    "args", [("--version",), ("--help",), (), ("plan", "--help"), ("completion", "bash")], ids=name_of
+)
+def test_help_is_0(args):
+    ended = run(*args)
+    assert (ended.code, ended.err) == (0, "")
+    assert ended.out
+
+
+def test_the_last_form_wins():
+    assert run(*FITS[0], "--json", "--csv").out == run(*FITS[0], "--csv").out

@@ -1,0 +1,228 @@
+"""Screens: nothing wider than the terminal, no colour where none is wanted, and what a person must see first."""
+
+import os
+import pty
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from rich.cells import cell_len
+from tests.cli.ask import CARDS, DAY, FITS, NO_FITS, NO_PLANS, PLANS, REFUSED, ROOT, answer, name_of, run
+
+RACKRATE = Path(sys.executable).with_name("rackrate")
+SCREENS = (*PLANS, *NO_PLANS, *FITS, *NO_FITS, *CARDS)
+HELP = (("--help",), ("plan", "--help"), ("fit", "--help"), ("gpu", "--help"), ("completion", "--help"), ())
+
+
+def widest(text):
+    """Columns of the widest line: a Chinese character takes two."""
+    return max(map(cell_len, text.splitlines()))
+
+
+@pytest.mark.parametrize("args", SCREENS, ids=name_of)
+def test_no_line_is_wider_than_80_columns_in_a_pipe(args):
+    ended = answer(*args)
+    assert 60 < widest(ended.out) <= 80
+    assert "\x1b" not in ended.out
+    assert ended.err == ""
+    assert not [line for line in ended.out.splitlines() if line != line.rstrip()]
+
+
+@pytest.mark.parametrize("args", HELP, ids=name_of)
+def test_help_is_no_wider_than_80_columns(args):
+    ended = run(*args)
+    assert (ended.code, ended.err) == (0, "")
+    assert widest(ended.out) <= 80
+    assert "\\b" not in ended.out
+    assert "Usage: rackrate" in ended.out
+
+
+@pytest.mark.parametrize("columns", [60, 100, 140])
+@pytest.mark.parametrize(
+    "args", [PLANS[0], PLANS[3], NO_PLANS[0], FITS[1], NO_FITS[0], CARDS[0], CARDS[2]], ids=name_of
+)
+def test_columns_is_obeyed(args, columns):
+    out = run(*args, "--as-of", DAY, env={"COLUMNS": str(columns)}).out
+    assert widest(out) <= columns
+    assert len(out.splitlines()) != len(answer(*args).out.splitlines())
+
+
+@pytest.mark.parametrize("columns", ["", "0", "-5", "wide", "1", "１２"])
+def test_a_senseless_width_does_no_harm(columns):
+    ended = run(*FITS[0], env={"COLUMNS": columns})
+    assert ended.code == 0
+    assert "Verdict" in ended.out
+
+
+def test_words_are_the_same_at_every_width():
+    narrow, wide = (run(*FITS[0], env={"COLUMNS": columns}).out for columns in ("70", "140"))
+    assert re.sub(r"[\s─█▓▒░|]+", "", narrow) == re.sub(r"[\s─█▓▒░|]+", "", wide) or cell_len(narrow) != cell_len(wide)
+    assert {word for word in wide.split() if word.isalpha()} == {word for word in narrow.split() if word.isalpha()}
+
+
+# ---------------------------------------------------------------- what is on the first screen
+
+
+@pytest.mark.parametrize("args", PLANS, ids=name_of)
+def test_the_first_screen_of_a_plan(args):
+    found, out = answer(*args, "--json").document, answer(*args).out
+    best, text = found["plans"][0], " ".join(out.split())
+    if len(best["cards"]) == 1:
+        assert f"Rent {best['gpus']} x {best['accelerator']} ({best['product']})" in text
+    else:
+        assert f"Rent {best['gpus']} x one of {', '.join(best['cards'])}" in text
+    assert f"From {best['provider']}: {best['offer']}, " in text
+    assert f"stock {best['stock']}" in text
+    assert re.search(rf"Fit {best['fit']['verdict']}: peak [\d.]+ GiB .* headroom -?[\d.]+ \w+", text)
+    assert re.search(r"Speed [\d,]+ \([\d,]+ to [\d,]+\) tokens/s, limited by \w+", text)
+    assert re.search(r"Time (done in [\d.]+ \w+ \(.* to .*\)|in use [\d.]+ \w+ over .*); billed [\d.]+ \w+", text)
+    assert re.search(rf"Cost [\d.,]+ {found['currency']} (\([\d.,]+ to [\d.,]+\))?", text)
+    assert best["price_observed_at"] in text
+    assert f"{best['price_age_days']} days ago" in text
+    assert re.search(r"Runner-up: \d+ x .* lost because \w.*\.", text)
+    order = ["Rent ", "Runner-up: ", "offers considered", "Assumed ", "Left out:", "Prices as of"]
+    assert sorted(order, key=text.index) == order
+
+
+def test_parts_of_the_bill_without_a_price_are_named_with_the_cost():
+    found, out = answer(*PLANS[2], "--json").document, " ".join(answer(*PLANS[2]).out.split())
+    lacking = [
+        w["subject"] for w in found["plans"][0]["warnings"] if w["code"] == "unknown_rule" and w["severity"] != "info"
+    ]
+    assert lacking
+    named = re.search(r"not in it, for no price was seen: ([a-z, ]+) Price", out)[1].split(", ")
+    assert named == [subject.rpartition(": ")[2].replace("_", " ") for subject in lacking]
+    assert "all in" not in out
+
+
+@pytest.mark.parametrize("args", [*PLANS, *NO_PLANS], ids=name_of)
+def test_every_group_of_rejections_is_shown_with_its_nearest_miss(args):
+    found, text = answer(*args, "--json").document, " ".join(answer(*args).out.split())
+    left_out = text.partition("Left out:")[2]
+    for group in found["rejected"]:
+        assert re.search(rf"\b{group['count']} \w", left_out)
+        near = group["nearest"]
+        if near and near["change"]:
+            assert f"would be in with {near['change']['knob']} {near['change']['before']} -> " in left_out
+        if near and near["limit"]:
+            assert f"{near['observed']}, limit {near['limit']}" in left_out
+
+
+@pytest.mark.parametrize("args", [*PLANS, *FITS], ids=name_of)
+def test_every_assumption_is_listed(args):
+    found, text = answer(*args, "--json").document, " ".join(answer(*args).out.split())
+    assert found["assumptions"]
+    for made in found["assumptions"]:
+        assert f"{made['key']} {made['value']} (" in text
+
+
+def test_no_plan_says_so_first():
+    lines = answer(*NO_PLANS[0]).out.splitlines()
+    assert lines[3].startswith("No plan")
+
+
+def test_alike_rows_are_told_apart():
+    wide = run("plan", "examples/serve-13b.toml", "--top", "60", "--as-of", DAY, env={"COLUMNS": "140"})
+    rows = [line for line in wide.out.splitlines() if " fits " in line]
+    assert len(rows) > 30
+    assert len(set(rows)) == len(rows)
+
+
+def test_the_account_of_memory_is_a_picture_of_what_is_usable():
+    text = answer(*NO_FITS[0]).out
+    bar = next(line for line in text.splitlines() if "usable" in line and "|" in line)
+    assert "█" in bar.partition("|")[0]
+    assert bar.partition("|")[2].strip("█▓▒░#=+~-· ").startswith("79.5 GiB usable")
+    assert "optimizer states 50.2 GiB" in text
+
+
+def test_two_cards_are_two_devices():
+    text = " ".join(answer(*FITS[3]).out.split())
+    assert "2 x a40 (A40): 2 devices joined by an NVLink bridge, not one larger card" in text
+
+
+# ---------------------------------------------------------------- terminals
+
+
+def in_a_terminal(*args, **env):
+    """What the command prints on a terminal of its own."""
+    ours, theirs = pty.openpty()
+    kept = {name: value for name, value in os.environ.items() if name not in {"NO_COLOR", "COLUMNS", "TERM"}}
+    process = subprocess.Popen(
+        [RACKRATE, *args],
+        cwd=ROOT,
+        stdout=theirs,
+        stdin=subprocess.DEVNULL,
+        env={**kept, "TERM": "xterm-256color", **env},
+    )
+    os.close(theirs)
+    printed = b""
+    while True:
+        try:
+            chunk = os.read(ours, 65536)
+        except OSError:  # how Linux says that the other end is closed
+            break
+        if not chunk:
+            break
+        printed += chunk
+    os.close(ours)
+    assert process.wait() == 0
+    return printed.decode()
+
+
+def test_a_terminal_gets_colour():
+    assert "\x1b[" in in_a_terminal("fit", *FITS[0][1:])
+
+
+@pytest.mark.parametrize("env", [{"NO_COLOR": "1"}, {"TERM": "dumb"}], ids=["NO_COLOR", "dumb"])
+def test_a_terminal_that_wants_no_colour_gets_no_escapes(env):
+    printed = in_a_terminal("fit", *FITS[0][1:], **env)
+    assert "\x1b" not in printed
+    assert "Verdict" in printed
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "gbk", "utf-8"])
+def test_every_encoding_of_stdout_will_do(encoding):
+    env = {**os.environ, "PYTHONIOENCODING": encoding}
+    for form in ([], ["--json"]):
+        ended = subprocess.run(
+            [RACKRATE, "plan", "examples/lora-7b.toml", *form], cwd=ROOT, env=env, capture_output=True, check=False
+        )
+        assert (ended.returncode, ended.stderr) == (0, b"")
+        assert "AutoDL" in ended.stdout.decode(
+            "utf-8" if form else encoding, "strict" if encoding != "ascii" else "replace"
+        )
+
+
+def test_a_reader_that_stops_early_is_no_error():
+    ours, theirs = os.pipe()
+    os.close(ours)  # nobody reads
+    ended = subprocess.run([RACKRATE, "gpu"], cwd=ROOT, stdout=theirs, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(theirs)
+    assert ended.returncode == 1
+    assert ended.stderr == ""
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full, a disk that is always full")
+@pytest.mark.parametrize("form", [[], ["--json"]], ids=["screen", "json"])
+def test_a_full_disk_is_told(form):
+    with Path("/dev/full").open("w") as full:
+        ended = subprocess.run(
+            [RACKRATE, "gpu", *form], cwd=ROOT, stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert ended.returncode == 1
+    assert ended.stderr.startswith("error: standard output: ")
+    assert "next: " in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+@pytest.mark.parametrize("args", REFUSED, ids=name_of)
+def test_refusals_talk_on_stderr_in_lines_of_their_own(args):
+    ended = run(*args)
+    assert ended.code == 2
+    assert ended.out == ""
+    assert "\x1b" not in ended.err
+    for line in ended.err.splitlines():
+        assert re.match(r"error: \S.*: \w+ \w+|  next: \S", line), line
