@@ -27,7 +27,6 @@ NO_PLANS = (
     ("plan", "examples/lora-7b.toml", "--budget", "0.01 USD"),
     ("plan", "examples/full-7b.toml", "--gpu", "a40", "--gpus", "1"),
 )
-TIGHT = (*MODEL, "--task", "inference", "--context", "4096", "--concurrency", "1", "--gpu", "rtx4080")
 FITS = (
     ("fit", "examples/lora-7b.toml", "--gpu", "rtx4090"),
     ("fit", *MODEL, "--task", "full_finetune", "--gpu", "a100-sxm4-80", "--gpus", "8"),

@@ -47,8 +47,9 @@ def answered(ended):
         assert ended.out
         return
     assert ended.err
-    blocks = re.findall(r"^error: (\S.*?): (\w[\w ]*)(?:; .*)?\n  next: (\S.*)$", ended.err, re.MULTILINE)
+    blocks = re.findall(r"^(error|warning): \S.*?: \w[\w ]*(?:; .*)?\n  next: \S.*$", ended.err, re.MULTILINE)
     assert len(blocks) * 2 == len(ended.err.splitlines()), ended.err
+    assert "error" in blocks
     assert all(ord(character) >= 32 or character == "\n" for character in ended.err)
 
 
@@ -192,7 +193,7 @@ def test_a_file_from_standard_input():
 
 
 def test_a_near_miss_is_named():
-    assert "did you mean examples/lora-7b.toml?" in run("plan", "examples/lora-7.toml").err
+    assert "did you mean examples/lora-7b.toml" in run("plan", "examples/lora-7.toml").err
     assert "did you mean plan?" in run("plans").err
     assert "did you mean --gpu" in run("plan", "--gpuu", "a40").err
     assert "a100-pcie-40" in run("gpu", "a100-pcie-4").err

@@ -77,7 +77,7 @@ def test_the_first_screen_of_a_plan(args):
     assert f"stock {best['stock']}" in text
     assert re.search(rf"Fit {best['fit']['verdict']}: peak [\d.]+ GiB .* headroom -?[\d.]+ \w+", text)
     assert re.search(r"Speed [\d,]+ \([\d,]+ to [\d,]+\) tokens/s, limited by \w+", text)
-    assert re.search(r"Time (done in [\d.]+ \w+ \(.* to .*\)|in use [\d.]+ \w+ over .*); billed [\d.]+ \w+", text)
+    assert re.search(r"Time (done in [\d.]+ \w+ \(.* to .*\)|in use [\d.]+ \w+ of .*); billed [\d.]+ \w+", text)
     assert re.search(rf"Cost [\d.,]+ {found['currency']} (\([\d.,]+ to [\d.,]+\))?", text)
     assert best["price_observed_at"] in text
     assert f"{best['price_age_days']} days ago" in text

@@ -58,7 +58,8 @@ def test_plans_are_the_same_in_all_forms(args):
         assert [row["cost_low"], row["cost_likely"], row["cost_high"], row["currency"]] == [
             plan["cost"][key] for key in ("low", "likely", "high", "currency")
         ]
-        shown = f"{Decimal(plan['cost']['likely']):,.2f}"
+        cost = Decimal(plan["cost"]["likely"])
+        shown = f"{cost:,.0f}" if cost >= 10_000 else f"{cost:,.2f}"
         assert [line for line in screen.splitlines() if line.startswith(plan["cards"][0]) and shown in line]
 
 

@@ -90,11 +90,10 @@ def _card(workload: Workload, here: Context) -> tuple[Accelerator, int]:
     """The one card named, and how many of it (1 unless said)."""
     named = workload.limits.gpus
     if len(named) != 1:
-        action = "name one card with --gpu; `rackrate gpu` lists all"
-        observed = ", ".join(named) or "none"
-        raise Refused(
-            [Finding(code=Code.MISSING_VALUE, subject="--gpu", observed=observed, expected="one card", action=action)]
-        )
+        code = Code.AMBIGUOUS_CARD if named else Code.MISSING_VALUE
+        observed = f"{len(named)} cards" if named else "none"
+        action = f"say which: {', '.join(named)}" if named else "name one with --gpu; `rackrate gpu` lists all"
+        raise Refused([Finding(code=code, subject="--gpu", observed=observed, expected="one card", action=action)])
     counts = workload.limits.gpu_counts
     return here.book.accelerators[named[0]], counts[0] if counts else 1
 

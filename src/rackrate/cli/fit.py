@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from rackrate.cli.options import workload_options
-from rackrate.cli.output import as_of_option, day_of, emit, examples, output_options
+from rackrate.cli.output import as_of_option, day_of, emit, emit_json, examples, output_options
 from rackrate.cli.refusals import EXIT_NO
 
 if TYPE_CHECKING:
@@ -33,9 +33,13 @@ def command(file: str | None, at: datetime | None, form: str | None, **flags: ob
     """
     from rackrate.app.fitting import fit
     from rackrate.app.flags import by_path
-    from rackrate.cli import fit_screen
 
     document = fit(file, by_path(flags), at=day_of(at))
-    emit(form, document, lambda: fit_screen.table(document), lambda: fit_screen.screen(document))
+    if form == "json":
+        emit_json(document)
+    else:
+        from rackrate.cli import fit_screen
+
+        emit(form, fit_screen.table(document), fit_screen.screen(document))
     if document.verdict == "does_not_fit":
         raise SystemExit(EXIT_NO)

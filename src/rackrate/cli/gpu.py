@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from rackrate.cli.output import as_of_option, day_of, emit, examples, output_options
+from rackrate.cli.output import as_of_option, day_of, emit, emit_json, examples, output_options
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -32,9 +32,11 @@ def _complete(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> 
 def command(cards: tuple[str, ...], currency: str, at: datetime | None, form: str | None) -> None:
     """Show the facts of CARD with a source for each number; several cards stand side by side; none lists all."""
     from rackrate.app.gpus import gpu
-    from rackrate.cli import gpu_screen
 
     document = gpu(cards, currency=currency, at=day_of(at))
-    emit(
-        form, document, lambda: gpu_screen.table(document, for_people=form == "md"), lambda: gpu_screen.screen(document)
-    )
+    if form == "json":
+        emit_json(document)
+    else:
+        from rackrate.cli import gpu_screen
+
+        emit(form, gpu_screen.table(document, for_people=form == "md"), gpu_screen.screen(document))

@@ -125,33 +125,33 @@ def drawn(table: Table) -> Part:
     """A table with its titles over a rule; columns of text are folded when it is too wide."""
 
     def draw(width: int) -> Iterator[str]:
-        sizes = _sizes(table, width)
+        natural = [max(map(cells, column)) for column in zip(table.titles, *table.rows, strict=True)]
+        gap = _GAP if sum(natural) + len(_GAP) * (len(natural) - 1) <= width else " "
+        sizes = _narrowed(natural, table.right, width - len(gap) * (len(natural) - 1))
         flush = [index in table.right for index in range(len(sizes))]
-        for line in _row(table.titles, sizes, flush):
+        for line in _row(table.titles, sizes, flush, gap):
             yield click.style(line, **BOLD)
-        yield "─" * min(sum(sizes) + len(_GAP) * (len(sizes) - 1), width)
+        yield "─" * min(sum(sizes) + len(gap) * (len(sizes) - 1), width)
         for row in table.rows:
-            yield from _row(row, sizes, flush)
+            yield from _row(row, sizes, flush, gap)
 
     return draw
 
 
-def _sizes(table: Table, width: int) -> list[int]:
-    """Widths of columns: as wide as the text, the widest columns of words narrowed until all fit, the first last."""
-    sizes = [max(map(cells, column)) for column in zip(table.titles, *table.rows, strict=True)]
-    words = [index for index in range(1, len(sizes)) if index not in table.right]
-    over = sum(sizes) + len(_GAP) * (len(sizes) - 1) - width
-    for columns in (words, [0]):
+def _narrowed(sizes: list[int], right: frozenset[int], room: int) -> list[int]:
+    """Widths of columns that fit into ``room``: the widest columns of words give way, the first one last."""
+    sizes, over = list(sizes), sum(sizes) - room
+    for columns in ([index for index in range(1, len(sizes)) if index not in right], [0]):
         while over > 0 and columns and max(sizes[index] for index in columns) > _NARROWEST:
             sizes[max(columns, key=sizes.__getitem__)] -= 1
             over -= 1
     return sizes
 
 
-def _row(texts: Sequence[str], sizes: Sequence[int], flush: Sequence[bool]) -> Iterator[str]:
+def _row(texts: Sequence[str], sizes: Sequence[int], flush: Sequence[bool], gap: str) -> Iterator[str]:
     """A row as lines: numbers whole, words folded."""
     folded = [[text] if right else wrapped(text, size) for text, size, right in zip(texts, sizes, flush, strict=True)]
     for number in range(max(map(len, folded))):
         line = [lines[number] if number < len(lines) else "" for lines in folded]
         row = zip(line, sizes, flush, strict=True)
-        yield _GAP.join(padded(text, size, right=right) for text, size, right in row).rstrip()
+        yield gap.join(padded(text, size, right=right) for text, size, right in row).rstrip()

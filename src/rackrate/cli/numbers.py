@@ -11,9 +11,14 @@ if TYPE_CHECKING:
     from rackrate.app.wire import CostDoc, RangeDoc
 
 
+_WHOLE_FROM = 10_000
+
+
 def money(amount: str) -> str:
-    """A decimal string with two places; up to four under one unit."""
+    """A decimal string with two places; none in the ten thousands, up to four under one unit."""
     value = Decimal(amount)
+    if abs(value) >= _WHOLE_FROM:
+        return f"{value:,.0f}"
     if abs(value) >= 1 or not value:
         return f"{value:,.2f}"
     whole, _, places = f"{value:.4f}".partition(".")
@@ -40,6 +45,11 @@ def hours_span(span: RangeDoc) -> str:
     return _span(*map(format_hours, (span.likely, span.low, span.high)))
 
 
+def hours(count: float) -> str:
+    """Hours for a column: two places up to a hundred, then whole."""
+    return f"{count:.2f}" if count < _LONG_RUN_HOURS else f"{count:,.0f}"
+
+
 def rate_span(span: RangeDoc) -> str:
     """``1,240 (980 to 1,560)``."""
     return _span(f"{span.likely:,.0f}", f"{span.low:,.0f}", f"{span.high:,.0f}")
@@ -51,6 +61,7 @@ def _span(likely: str, low: str, high: str) -> str:
 
 
 _LEAST_SHOWN = 0.01
+_LONG_RUN_HOURS = 100
 
 
 def per_cent_more(ratio: float) -> str:

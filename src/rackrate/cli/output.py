@@ -52,18 +52,21 @@ def examples(*commands: str) -> str:
     return "\n".join(("\b", "Examples:", *(f"  {command}" for command in commands)))
 
 
-def emit(form: str | None, document: object, table: Callable[[], Table], screen: Callable[[], Iterable[Part]]) -> None:
-    """Print ``document`` in the form asked for: JSON, CSV or Markdown rows, or the screen for people."""
-    if form == "json":
-        from rackrate.app.encode import to_json
+def emit_json(document: object) -> None:
+    """Print the whole document."""
+    from rackrate.app.encode import to_json
 
-        _write(to_json(document) + "\n")
-    elif form == "csv":
-        _write(as_csv(table()))
+    _write(to_json(document) + "\n")
+
+
+def emit(form: str | None, table: Table, screen: Iterable[Part]) -> None:
+    """Print an answer as CSV or Markdown rows, or as the screen for people."""
+    if form == "csv":
+        _write(as_csv(table))
     elif form == "md":
-        _write(as_markdown(table()))
+        _write(as_markdown(table))
     else:
-        show(screen())
+        show(screen)
 
 
 def _write(text: str) -> None:

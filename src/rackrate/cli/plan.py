@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from rackrate.cli.options import workload_options
-from rackrate.cli.output import as_of_option, day_of, emit, examples, output_options
+from rackrate.cli.output import as_of_option, day_of, emit, emit_json, examples, output_options
 from rackrate.cli.refusals import EXIT_NO
 
 if TYPE_CHECKING:
@@ -37,10 +37,14 @@ def command(file: str | None, rank: str, top: int, at: datetime | None, form: st
     """
     from rackrate.app.flags import by_path
     from rackrate.app.planning import plan
-    from rackrate.cli import plan_screen
 
     document = plan(file, by_path(flags), rank=rank, limit=top, at=day_of(at))
-    emit(form, document, lambda: plan_screen.table(document), lambda: plan_screen.screen(document))
+    if form == "json":
+        emit_json(document)
+    else:
+        from rackrate.cli import plan_screen
+
+        emit(form, plan_screen.table(document), plan_screen.screen(document))
     if not document.plans:
         if form in {"csv", "md"}:
             click.echo("no plan: every offer was left out; leave out the form to see why", err=True)

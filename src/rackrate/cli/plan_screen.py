@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from rackrate.cli import words
 from rackrate.cli.layout import PLAIN, Part, Table, drawn, pairs
-from rackrate.cli.numbers import bytes_span, cost_span, hours_span, money, per_cent_more, rate_span
+from rackrate.cli.numbers import bytes_span, cost_span, hours, hours_span, money, per_cent_more, rate_span
 from rackrate.cli.sections import assumptions, unpriced, warnings, workload_line
 from rackrate.units import format_bytes, format_hours
 
@@ -151,7 +151,7 @@ def _time_text(document: PlanDocument, plan: PlanDoc) -> str:
     billed = format_hours(plan.billed_hours)
     horizon = document.workload.horizon_hours
     if horizon is not None:
-        return f"in use {format_hours(plan.hours.likely)} over {format_hours(horizon)}; billed {billed}"
+        return f"in use {format_hours(plan.hours.likely)} of {format_hours(horizon)}; billed {billed}"
     return f"done in {hours_span(plan.hours)}; billed {billed}"
 
 
@@ -184,7 +184,7 @@ def _lost(document: PlanDocument) -> str:
         "tie": "it is equal, and its price is older or its name later",
     }
     return (
-        f"Runner-up: {second.gpus} x {second.accelerator} from {second.provider}: "
+        f"Runner-up: {second.gpus} x {_short_card(second.cards)} from {second.provider}: "
         f"cost {per_cent_more(why.cost_ratio)}, time {per_cent_more(why.time_ratio)}; "
         f"lost because {reasons[why.decided_by]}."
     )
@@ -211,15 +211,15 @@ def _faster(document: PlanDocument) -> Iterator[Part]:
     if not beyond:
         return
     yield "Faster, for more money (the cheapest for each speed):"
-    hours = ("hours",) if document.workload.horizon_hours is None else ()
-    titles = ("card", "n", "provider", "tok/s", *hours, f"cost {document.currency}")
+    timed = ("hours",) if document.workload.horizon_hours is None else ()
+    titles = ("card", "n", "provider", "tok/s", *timed, f"cost {document.currency}")
     rows: tuple[tuple[str, ...], ...] = tuple(
         (
             _short_card(f.accelerator.split("|")),
             str(f.gpus),
             f.provider,
             f"{f.tokens_per_s:,.0f}",
-            *(f"{f.hours:.2f}" for _ in hours),
+            *(hours(f.hours) for _ in timed),
             money(f.cost),
         )
         for f in beyond[:_FASTER_AT_MOST]
@@ -241,6 +241,7 @@ def _short_row(plan: PlanDoc, keys: Sequence[str], on_frontier: bool) -> tuple[s
         "accelerator": _short_card(plan.cards),
         "market": words.word(words.MARKETS, plan.market),
         "verdict": words.word(words.VERDICTS, plan.fit.verdict),
+        "hours_likely": hours(plan.hours.likely),
         "tokens_per_s": f"{plan.speed.tokens_per_s.likely:,.0f}",
         "cost_likely": f"{money(plan.cost.likely)}{lacking}{'*' if on_frontier else ' '}",
     }
