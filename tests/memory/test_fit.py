@@ -22,7 +22,7 @@ def changes(workload, accelerator, engine, candidates=ALL):
 
 def formats(workload, accelerator, engine):
     found = smallest_changes(workload, accelerator, SINGLE, BOOK.engine(engine), ALL)
-    return [c.after for c in found if c.knob == "weights"]
+    return [c.after for c in found if c.knob == "quantization"]
 
 
 def test_what_fits_needs_no_change():
@@ -36,10 +36,10 @@ def test_what_is_unknown_has_no_change():
 def test_full_fine_tuning_of_7b_on_80_gb_is_saved_by_16_bits_or_8_bit_moments_or_sharding():
     workload = train(BOOK, LLAMA_7B, Task.FULL_FINETUNE, checkpointing=Checkpointing.FULL)
     found = changes(workload, card(81_920), "axolotl")
-    assert set(found) == {"optimizer", "pure_16bit", "gpus"}
-    assert (found["optimizer"].before, found["optimizer"].after) == ("adamw", "adamw-8bit")
-    assert (found["gpus"].before, found["gpus"].after) == ("1", "2")
-    assert found["pure_16bit"].peak.high <= 80 * GIB
+    assert set(found) == {"training.optimizer", "training.pure_16bit", "limits.gpu_counts"}
+    assert (found["training.optimizer"].before, found["training.optimizer"].after) == ("adamw", "adamw-8bit")
+    assert (found["limits.gpu_counts"].before, found["limits.gpu_counts"].after) == ("1", "2")
+    assert found["training.pure_16bit"].peak.high <= 80 * GIB
 
 
 def test_lora_that_is_too_wide_is_narrowed_checkpointed_or_quantised():
@@ -47,11 +47,11 @@ def test_lora_that_is_too_wide_is_narrowed_checkpointed_or_quantised():
         BOOK, "mistralai/Mistral-7B-v0.1", Task.LORA, tokens=1024, batch=8, lora_rank=8, lora_targets=("q", "v")
     )
     found = changes(workload, card(40_960), "peft-trl")
-    assert int(found["micro_batch"].after) == 3
-    assert found["checkpointing"].after == "selective"
-    assert "sequence_tokens" in found
-    assert "gpus" not in found  # each card would run the same micro-batch
-    assert "pure_16bit" not in found
+    assert int(found["training.micro_batch"].after) == 3
+    assert found["training.checkpointing"].after == "selective"
+    assert "training.sequence_tokens" in found
+    assert "limits.gpu_counts" not in found  # each card would run the same micro-batch
+    assert "training.pure_16bit" not in found
 
 
 def test_qlora_is_offered_in_place_of_lora():
@@ -59,15 +59,15 @@ def test_qlora_is_offered_in_place_of_lora():
         BOOK, "meta-llama/Llama-2-13b-hf", Task.LORA, tokens=512, lora_rank=8, checkpointing=Checkpointing.FULL
     )
     found = changes(workload, card(24_564), "peft-trl")
-    assert found["task"].after == "qlora nf4"
-    assert found["weights"].after in {"gptq-int8", "int8"}
+    assert found["task"].after == "qlora (nf4)"
+    assert found["quantization"].after in {"gptq-int8", "int8"}
 
 
 def test_a_70b_that_does_not_load_is_quantised_or_spread():
     found = changes(serve(BOOK, "meta-llama/Meta-Llama-3.1-70B", "bf16", tokens=8192), card(81_559), "vllm")
-    assert found["gpus"].after in {"2", "4"}
-    assert "concurrency" not in found
-    assert "context_tokens" not in found
+    assert found["limits.gpu_counts"].after in {"2", "4"}
+    assert "serving.concurrency" not in found
+    assert "serving.context_tokens" not in found
 
 
 def test_formats_go_from_eight_bits_down_and_keep_to_the_kind_the_engine_usually_loads():
@@ -81,19 +81,19 @@ def test_formats_go_from_eight_bits_down_and_keep_to_the_kind_the_engine_usually
 def test_formats_that_the_card_cannot_compute_are_not_offered():
     only = Candidates(formats=(BOOK.formats["fp8"],))
     workload = serve(BOOK, "meta-llama/Llama-2-13b-hf", "bf16")
-    assert "weights" not in changes(workload, card(24_564, (8, 6)), "vllm", only)
-    assert changes(workload, card(24_564, (8, 9)), "vllm", only)["weights"].after == "fp8"
+    assert "quantization" not in changes(workload, card(24_564, (8, 6)), "vllm", only)
+    assert changes(workload, card(24_564, (8, 9)), "vllm", only)["quantization"].after == "fp8"
 
 
 def test_an_engine_that_cannot_queue_is_offered_fewer_requests():
     workload = serve(BOOK, LLAMA_7B, concurrency=64)
     found = changes(workload, card(40_960), "transformers")
-    most = int(found["concurrency"].after)
+    most = int(found["serving.concurrency"].after)
     fits = measure(with_serving(workload, concurrency=most), card(40_960), BOOK.engine("transformers"))
     fails = measure(with_serving(workload, concurrency=most + 1), card(40_960), BOOK.engine("transformers"))
     assert fits.verdict is Verdict.FITS
     assert fails.verdict is not Verdict.FITS
-    assert found["concurrency"].peak == fits.peak
+    assert found["serving.concurrency"].peak == fits.peak
 
 
 @given(mib=st.integers(min_value=20_000, max_value=90_000), batch=st.integers(min_value=1, max_value=64))
@@ -101,9 +101,9 @@ def test_the_batch_found_is_the_largest_that_fits(mib, batch):
     engine = BOOK.engine("peft-trl")
     workload = train(BOOK, LLAMA_7B, Task.LORA, tokens=1024, batch=batch, lora_rank=8, lora_targets=("q", "v"))
     found = {c.knob: c for c in smallest_changes(workload, card(mib), SINGLE, engine)}
-    if "micro_batch" not in found or found["micro_batch"].verdict is not Verdict.FITS:
+    if "training.micro_batch" not in found or found["training.micro_batch"].verdict is not Verdict.FITS:
         return
-    best = int(found["micro_batch"].after)
+    best = int(found["training.micro_batch"].after)
     assert 1 <= best < batch
     assert measure(with_training(workload, micro_batch=best), card(mib), engine).verdict is Verdict.FITS
     assert measure(with_training(workload, micro_batch=best + 1), card(mib), engine).verdict is not Verdict.FITS
@@ -122,7 +122,7 @@ def test_every_change_leads_to_what_it_claims(mib, tokens):
     assert now.verdict is not Verdict.FITS or not found
     assert Verdict.TIGHT not in verdicts or now.verdict is Verdict.DOES_NOT_FIT
     for change in found:
-        if change.knob == "context_tokens":
+        if change.knob == "serving.context_tokens":
             again = with_serving(workload, **fields(shortened(workload.serving, int(change.after))))
             assert measure(again, card(mib), BOOK.engine("vllm")).verdict is change.verdict
 
@@ -144,8 +144,8 @@ def test_a_shorter_context_takes_from_the_prompt_first(context, prompt, output):
 def test_a_wider_layout_keeps_to_what_the_engine_can_divide():
     workload = serve(BOOK, "meta-llama/Meta-Llama-3.1-70B", "bf16")
     engine = replace(BOOK.engine("vllm"), parallel=frozenset({"data"}))
-    assert "gpus" not in {c.knob for c in smallest_changes(workload, card(81_559), SINGLE, engine)}
+    assert "limits.gpu_counts" not in {c.knob for c in smallest_changes(workload, card(81_559), SINGLE, engine)}
     split = smallest_changes(
         serve(BOOK, "meta-llama/Meta-Llama-3.1-70B", "gguf-q4_k_m"), card(24_564), SINGLE, BOOK.engine("llama.cpp")
     )
-    assert {c.knob: c.after for c in split}["gpus"] == "2"
+    assert {c.knob: c.after for c in split}["limits.gpu_counts"] == "2"

@@ -15,19 +15,19 @@ from rackrate.workload.layout import Layout
 from rackrate.workload.workload import Checkpointing, Serving, Task, Training, Workload
 
 RANKS = (
-    "micro_batch",
-    "checkpointing",
-    "concurrency",
-    "optimizer",
-    "cache_bits",
-    "pure_16bit",
-    "weights",
+    "training.micro_batch",
+    "training.checkpointing",
+    "serving.concurrency",
+    "training.optimizer",
+    "serving.cache_precision",
+    "training.pure_16bit",
+    "quantization",
     "task",
-    "gpus",
-    "context_tokens",
-    "sequence_tokens",
+    "limits.gpu_counts",
+    "serving.context_tokens",
+    "training.sequence_tokens",
 )
-"""Settings from the smallest change to the largest: what costs time, then numerics, then money, then the job itself."""
+"""Workload keys from the smallest change to the largest: what costs time, then numerics, money, the job itself."""
 
 ROUND_TOKENS = 64
 """Token counts above a thousand are searched in steps of this many."""
@@ -35,16 +35,6 @@ ROUND_TOKENS = 64
 MOST_GPUS = 8
 BIT_CLASSES = (6.0, 5.0, 0.0)
 """Formats are tried by class: about 8 bits, 5 to 6, 4 and fewer. Below the first, adapters train as QLoRA."""
-
-
-class Change(Value, frozen=True, kw_only=True):
-    """One setting changed: its name, its value before and after, and the peak and verdict that follow."""
-
-    knob: str
-    before: str
-    after: str
-    peak: Range
-    verdict: Verdict
 
 
 class Candidates(Value, frozen=True, kw_only=True):
@@ -66,6 +56,20 @@ class Case(Value, frozen=True, kw_only=True):
         """The estimate, or None where it is not known."""
         found = estimate(self.workload, self.accelerator, self.layout, self.engine)
         return None if isinstance(found, Unknown) else found
+
+
+class Change(Value, frozen=True, kw_only=True):
+    """One setting changed: the workload key, its value before and after, and the peak and verdict that follow.
+
+    ``case`` is what it leads to: the changed workload in its layout.
+    """
+
+    knob: str
+    before: str
+    after: str
+    peak: Range
+    verdict: Verdict
+    case: Case
 
 
 NO_CANDIDATES = Candidates()
@@ -103,26 +107,28 @@ def _all_changes(case: Case, candidates: Candidates, wanted: Verdict) -> Iterato
     if case.workload.serving is not None:
         yield from _serving_changes(case, case.workload.serving, wanted)
     yield from _format_changes(case, candidates, wanted)
-    yield _first("gpus", str(case.layout.gpus), _wider(case), wanted)
+    yield _first("limits.gpu_counts", str(case.layout.gpus), _wider(case), wanted)
 
 
 def _training_changes(case: Case, now: Training, candidates: Candidates, wanted: Verdict) -> Iterator[Change | None]:
-    yield _largest("micro_batch", now.micro_batch, lambda n: _with_training(case, replace(now, micro_batch=n)), wanted)
     yield _largest(
-        "sequence_tokens",
+        "training.micro_batch", now.micro_batch, lambda n: _with_training(case, replace(now, micro_batch=n)), wanted
+    )
+    yield _largest(
+        "training.sequence_tokens",
         now.sequence_tokens,
         lambda n: _with_training(case, replace(now, sequence_tokens=n)),
         wanted,
     )
     stronger = _stronger(now.checkpointing)
     options = [(str(c), _with_training(case, replace(now, checkpointing=c))) for c in stronger]
-    yield _first("checkpointing", str(now.checkpointing), options, wanted)
+    yield _first("training.checkpointing", str(now.checkpointing), options, wanted)
     others = [o for o in candidates.optimizers if o != now.optimizer]
     optimizers = [(o, _with_training(case, replace(now, optimizer=o))) for o in others]
-    yield _first("optimizer", now.optimizer, optimizers, wanted)
+    yield _first("training.optimizer", now.optimizer, optimizers, wanted)
     if not now.pure_16bit and not case.workload.task.trains_adapters:
         pure = [("true", _with_training(case, replace(now, pure_16bit=True)))]
-        yield _first("pure_16bit", "false", pure, wanted)
+        yield _first("training.pure_16bit", "false", pure, wanted)
 
 
 def _stronger(now: Checkpointing) -> tuple[Checkpointing, ...]:
@@ -135,13 +141,14 @@ def _with_training(case: Case, training: Training) -> Case:
 
 
 def _serving_changes(case: Case, now: Serving, wanted: Verdict) -> Iterator[Change | None]:
-    yield _largest("concurrency", now.concurrency, lambda n: _with_serving(case, replace(now, concurrency=n)), wanted)
+    yield _largest(
+        "serving.concurrency", now.concurrency, lambda n: _with_serving(case, replace(now, concurrency=n)), wanted
+    )
     context = max(now.context_tokens, now.prompt_tokens + now.output_tokens)
-    yield _largest("context_tokens", context, lambda n: _with_serving(case, shortened(now, n)), wanted)
+    yield _largest("serving.context_tokens", context, lambda n: _with_serving(case, shortened(now, n)), wanted)
     if now.cache_bits > 8:  # noqa: PLR2004 - 8 is the smaller of the two widths
-        yield _first(
-            "cache_bits", str(now.cache_bits), [("8", _with_serving(case, replace(now, cache_bits=8)))], wanted
-        )
+        narrow = [("fp8", _with_serving(case, replace(now, cache_bits=8)))]
+        yield _first("serving.cache_precision", f"{now.cache_bits} bits", narrow, wanted)
 
 
 def _with_serving(case: Case, serving: Serving) -> Case:
@@ -163,10 +170,10 @@ def _format_changes(case: Case, candidates: Candidates, wanted: Verdict) -> Iter
     before = work.weights.id
     for forms in _smaller_formats(case, candidates):
         if work.task is Task.LORA and forms and forms[0].bits_per_weight < BIT_CLASSES[0]:
-            options = [(f"qlora {f.id}", _as_qlora(case, f)) for f in forms]
-            yield _first("task", f"lora {before}", options, wanted)
+            options = [(f"qlora ({f.id})", _as_qlora(case, f)) for f in forms]
+            yield _first("task", f"lora ({before})", options, wanted)
         else:
-            yield _first("weights", before, [(f.id, _with_weights(case, f)) for f in forms], wanted)
+            yield _first("quantization", before, [(f.id, _with_weights(case, f)) for f in forms], wanted)
 
 
 def _smaller_formats(case: Case, candidates: Candidates) -> list[list[WeightFormat]]:
@@ -230,7 +237,7 @@ def _first(knob: str, before: str, options: list[tuple[str, Case]], wanted: Verd
     for after, case in options:
         found = case.estimate()
         if found is not None and _reaches(found.verdict, wanted):
-            return Change(knob=knob, before=before, after=after, peak=found.peak, verdict=found.verdict)
+            return Change(knob=knob, before=before, after=after, peak=found.peak, verdict=found.verdict, case=case)
     return None
 
 
@@ -248,7 +255,10 @@ def _largest(knob: str, now: int, changed: Callable[[int], Case], wanted: Verdic
             high = middle
     if best is None:
         return None
-    return Change(knob=knob, before=str(now), after=str(low * step), peak=best.peak, verdict=best.verdict)
+    after = low * step
+    return Change(
+        knob=knob, before=str(now), after=str(after), peak=best.peak, verdict=best.verdict, case=changed(after)
+    )
 
 
 def _reaches(verdict: Verdict, wanted: Verdict) -> bool:

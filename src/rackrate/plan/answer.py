@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from decimal import Decimal
 from enum import StrEnum
 
@@ -79,6 +80,14 @@ class ShapeEstimate(Value, frozen=True, kw_only=True):
         return self.speed.training.tokens_per_s
 
 
+def likely_of(estimates: Sequence[ShapeEstimate]) -> ShapeEstimate:
+    """The estimate that stands for all cards an offer can be: the middle one by speed, of two the slower.
+
+    Likely hours, speed, bill and its lines are all of this one card, so that they agree.
+    """
+    return sorted(estimates, key=lambda e: -e.tokens_per_s.likely)[len(estimates) // 2]
+
+
 class NoEstimate(Value, frozen=True, kw_only=True):
     """Why a machine shape cannot do the work: the test, the number that failed and its limit."""
 
@@ -145,9 +154,9 @@ class Plan(Value, frozen=True, kw_only=True):
 
     @property
     def tokens_per_s(self) -> Range:
-        """Tokens per second over all cards that the offer can be."""
+        """Tokens per second; the ends are those of all cards that the offer can be."""
         rates = [e.tokens_per_s for e in self.estimates]
-        likely = sum(r.likely for r in rates) / len(rates)
+        likely = likely_of(self.estimates).tokens_per_s.likely
         return Range(min(r.low for r in rates), likely, max(r.high for r in rates))
 
 

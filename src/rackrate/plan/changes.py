@@ -1,49 +1,104 @@
-"""Changes: the one setting that would bring a rejected offer in."""
+"""Changes: the one setting that would bring a rejected offer in, tried before it is named."""
 
 from __future__ import annotations
 
-from rackrate.memory.fit import Candidates, smallest_changes
-from rackrate.offers.offer import Offer
-from rackrate.plan.answer import Change, NoEstimate, Reason
-from rackrate.plan.numbers import quantity
-from rackrate.plan.question import Question
-from rackrate.plan.slices import slice_of
+import math
+from collections.abc import Iterator
 
-_TARGETS = {"s to first token": "serving.first_token_ms", "s per output token": "serving.output_token_ms"}
+from rackrate.memory.fit import Candidates, smallest_changes
+from rackrate.offers.offer import MachineShape, Offer
+from rackrate.plan.answer import Change, NoEstimate, Reason, ShapeEstimate
+from rackrate.plan.numbers import quantity
+from rackrate.plan.pricing import finish_hours
+from rackrate.plan.question import Question
+from rackrate.plan.shapes import Estimator
+from rackrate.plan.slices import slice_of
+from rackrate.values import replace
+from rackrate.workload.workload import Serving, Workload
+
+TRIED_AT_MOST = 6
+"""Changes that are tried on one shape; beyond, none is near."""
+
+Tried = tuple[Change, Workload, MachineShape]
 
 
 def change_for_failure(question: Question, failure: NoEstimate) -> Change | None:
-    """The smallest change after which this machine shape passes the test that it failed, if one was found."""
-    if failure.reason is Reason.DOES_NOT_FIT and failure.layout is not None:
-        return _to_fit(question, failure)
-    before, after = quantity(failure.limit, failure.unit), quantity(failure.observed, failure.unit)
-    if failure.reason is Reason.LATENCY:
-        knob = _TARGETS[failure.unit]
-        return Change(knob=knob, before=f"{failure.limit * 1000:.0f}", after=f"{failure.observed * 1000:.0f}")
-    if failure.reason is Reason.LOAD:
-        return Change(knob="serving.requests_per_s", before=before, after=after)
-    if failure.reason is Reason.DEADLINE:
-        return Change(knob="limits.deadline", before=before, after=after)
+    """The smallest change after which this machine shape passes every test of memory, speed and time, if one does."""
+    for number, (change, workload, shape) in enumerate(_candidates(question, failure)):
+        if number == TRIED_AT_MOST:
+            return None
+        if _passes(replace(question, workload=workload), shape):
+            return change
     return None
 
 
-def _to_fit(question: Question, failure: NoEstimate) -> Change | None:
-    assert failure.layout is not None
-    shape = failure.shape
+def _candidates(question: Question, failure: NoEstimate) -> Iterator[Tried]:
+    if failure.reason is Reason.DOES_NOT_FIT:
+        yield from _to_fit(question, failure)
+    elif failure.reason is Reason.LATENCY and question.workload.serving is not None:
+        yield _slower(question, failure, question.workload.serving)
+    elif failure.reason is Reason.LOAD and question.workload.serving is not None:
+        yield _less_load(question, failure, question.workload.serving)
+    elif failure.reason is Reason.DEADLINE:
+        yield _later(question, failure)
+
+
+def _passes(question: Question, shape: MachineShape) -> bool:
+    found = Estimator(question).outcome(shape)
+    if not isinstance(found, ShapeEstimate):
+        return False
+    deadline = question.workload.limits.deadline_hours
+    return deadline is None or question.workload.is_service or finish_hours(found).likely <= deadline
+
+
+def _to_fit(question: Question, failure: NoEstimate) -> Iterator[Tried]:
+    shape, layout = failure.shape, failure.layout
+    if layout is None:
+        return
     card = slice_of(question.book.accelerators[shape.accelerator], shape.share)
     candidates = Candidates(formats=tuple(question.book.formats.values()))
-    found = smallest_changes(question.workload, card, failure.layout, question.engine, candidates)
-    return Change(knob=found[0].knob, before=found[0].before, after=found[0].after) if found else None
+    for found in smallest_changes(question.workload, card, layout, question.engine, candidates):
+        change = Change(knob=found.knob, before=found.before, after=found.after)
+        yield change, found.case.workload, replace(shape, gpus=max(shape.gpus, found.case.layout.gpus))
+
+
+def _slower(question: Question, failure: NoEstimate, serving: Serving) -> Tried:
+    """The latency target that was missed, raised to what the machine reaches (rounded up to a millisecond)."""
+    first_token = failure.unit == "s to first token"
+    knob = "serving.first_token_ms" if first_token else "serving.output_token_ms"
+    after = math.ceil(failure.observed * 1000 + 1e-6)
+    target = {"max_first_token_s" if first_token else "max_s_per_output_token": after / 1000}
+    change = Change(knob=knob, before=f"{failure.limit * 1000:.0f}", after=str(after))
+    return change, replace(question.workload, serving=replace(serving, **target)), failure.shape
+
+
+def _less_load(question: Question, failure: NoEstimate, serving: Serving) -> Tried:
+    """The load that the most machines carry (rounded down to three digits)."""
+    digits = 2 - math.floor(math.log10(failure.observed))
+    after = math.floor(failure.observed * 10**digits) / 10**digits
+    change = Change(knob="serving.requests_per_s", before=f"{failure.limit:g}", after=f"{after:g}")
+    return change, replace(question.workload, serving=replace(serving, requests_per_s=after)), failure.shape
+
+
+def _later(question: Question, failure: NoEstimate) -> Tried:
+    """The deadline that the most machines meet (rounded up to a tenth of an hour)."""
+    after = math.ceil(failure.observed * 10) / 10
+    limits = replace(question.workload.limits, deadline_hours=after)
+    change = Change(knob="limits.deadline", before=quantity(failure.limit, "hours"), after=f"{after:g} h")
+    return change, replace(question.workload, limits=limits), failure.shape
 
 
 def change_for_filter(question: Question, reason: Reason, offer: Offer) -> Change | None:
     """The limit to loosen, and to what."""
     limits = question.workload.limits
+    counts = ("limits.gpu_counts", tuple(map(str, limits.gpu_counts)), str(offer.gpus))
+    if limits.max_gpus is not None and offer.gpus > limits.max_gpus:
+        counts = ("limits.max_gpus", (str(limits.max_gpus),), str(offer.gpus))
     table: dict[Reason, tuple[str, tuple[str, ...], str]] = {
-        Reason.CARD_NOT_ASKED: ("limits.gpus", limits.gpus, "|".join(offer.cards)),
+        Reason.CARD_NOT_ASKED: ("limits.gpus", limits.gpus, ", ".join(offer.cards)),
         Reason.CARD_PROPERTY: ("limits.require", limits.require, "none"),
         Reason.ARITHMETIC: ("precision", (str(question.workload.precision),), "bf16"),
-        Reason.GPU_COUNT: ("limits.gpu_counts", tuple(map(str, limits.gpu_counts)), str(offer.gpus)),
+        Reason.GPU_COUNT: counts,
         Reason.PROVIDER: ("limits.providers", limits.providers, offer.provider),
         Reason.REGION: ("limits.regions", limits.regions, offer.region),
         Reason.REGION_UNKNOWN: ("limits.regions", limits.regions, "any"),
@@ -55,4 +110,4 @@ def change_for_filter(question: Question, reason: Reason, offer: Offer) -> Chang
     if reason not in table:
         return None
     knob, before, after = table[reason]
-    return Change(knob=knob, before=",".join(before) or "any", after=after)
+    return Change(knob=knob, before=", ".join(before) or "any", after=after)

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rackrate.plan.answer import Nearest, Reason, ShapeEstimate
+from rackrate.plan.budget import budget_for_plan
 from rackrate.plan.changes import change_for_filter
 from rackrate.plan.outcomes import Outcomes, estimate_sets
 from rackrate.plan.pricing import finish_hours, likely_cost
@@ -22,7 +23,7 @@ def nearest_but_for_filter(question: Question, reason: Reason, rows: Rows, outco
 
     Where none of the first few would be one, the cheapest is named without a change.
     """
-    ordered = by_price(question, rows)
+    ordered, most = by_price(question, rows), budget_for_plan(question)
     tried = 0
     for index in ordered:
         code = int(question.offers.shape_set[index])
@@ -31,11 +32,15 @@ def nearest_but_for_filter(question: Question, reason: Reason, rows: Rows, outco
                 continue
             tried += 1
         estimates = _estimates(code, outcomes)
-        if estimates and _in_time(question, estimates):
-            offer = question.offers.offer(index)
-            cost = None if reason in _PRICE_IN_DOUBT else likely_cost(question, offer, estimates)
-            change = change_for_filter(question, reason, offer)
-            return Nearest(offer=offer, observed="", limit="", change=change, cost=cost)
+        if not estimates or not _in_time(question, estimates):
+            continue
+        offer = question.offers.offer(index)
+        cost = likely_cost(question, offer, estimates)
+        if most is not None and most < cost:
+            continue
+        change = change_for_filter(question, reason, offer)
+        shown = None if reason in _PRICE_IN_DOUBT else cost
+        return Nearest(offer=offer, observed="", limit="", change=change, cost=shown)
     return Nearest(offer=question.offers.offer(ordered[0]), observed="", limit="", change=None)
 
 

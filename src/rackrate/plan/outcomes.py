@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from rackrate.evidence import Range
 from rackrate.memory.estimate_types import Verdict
-from rackrate.plan.answer import NoEstimate, ShapeEstimate
-from rackrate.plan.pricing import finish_hours
+from rackrate.plan.answer import NoEstimate, ShapeEstimate, likely_of
+from rackrate.plan.pricing import finish_of_all
 from rackrate.plan.shapes import Estimator
 from rackrate.values import Value
 
@@ -29,15 +29,12 @@ class Outcomes(Value, frozen=True, kw_only=True):
     failed: dict[int, NoEstimate]
 
     def hours(self, index: int) -> Range:
-        """Wall hours to finish, likely the mean over the shapes."""
-        spans = [finish_hours(e) for e in self.estimates[index]]
-        likely = sum(s.likely for s in spans) / len(spans)
-        return Range(min(s.low for s in spans), likely, max(s.high for s in spans))
+        """Wall hours to finish; the ends are those of all shapes."""
+        return finish_of_all(self.estimates[index])
 
     def tokens_per_s(self, index: int) -> float:
-        """Likely tokens per second, the mean over the shapes."""
-        each = [e.tokens_per_s.likely for e in self.estimates[index]]
-        return sum(each) / len(each)
+        """Likely tokens per second."""
+        return likely_of(self.estimates[index]).tokens_per_s.likely
 
     def is_tight(self, index: int) -> bool:
         """Whether any of the shapes only fits tightly."""

@@ -7,11 +7,11 @@ from decimal import Decimal
 
 from rackrate.cost.charge_types import Charges
 from rackrate.cost.charges import charges
-from rackrate.evidence import Range, add_independent, envelope
+from rackrate.evidence import Range, add_independent
 from rackrate.memory.estimate_types import Verdict
 from rackrate.money import Money
 from rackrate.offers.offer import Offer
-from rackrate.plan.answer import CostRange, Plan, ShapeEstimate
+from rackrate.plan.answer import CostRange, Plan, ShapeEstimate, likely_of
 from rackrate.plan.idle import idle_memory
 from rackrate.plan.question import Question
 from rackrate.plan.remarks import remarks
@@ -37,10 +37,9 @@ def _times(one: Charges, machines: int) -> Charges:
 
 
 def likely_cost(question: Question, offer: Offer, estimates: Sequence[ShapeEstimate]) -> Money:
-    """The exact likely cost in the display currency; the mean over the cards that the offer can be."""
-    each = [bill(question, offer, _hours(e, "likely"), e.machines).total for e in estimates]
-    mean = Money(sum((m.amount for m in each), Decimal(0)) / len(each), each[0].currency)
-    return question.book.rates.convert(mean, question.currency)
+    """The exact likely cost in the display currency."""
+    one = likely_of(estimates)
+    return _shown(question, bill(question, offer, _hours(one, "likely"), one.machines))
 
 
 def _hours(estimate: ShapeEstimate, which: str) -> tuple[float, float]:
@@ -57,7 +56,7 @@ def priced_plan(question: Question, offer: Offer, estimates: Sequence[ShapeEstim
         estimates=tuple(estimates),
         verdict=worst.memory.verdict,
         headroom_bytes=min(e.memory.headroom_bytes for e in estimates),
-        hours=envelope([finish_hours(e) for e in estimates]),
+        hours=finish_of_all(estimates),
         cost=cost,
         idle=idle,
         warnings=unknown.unknown,
@@ -70,17 +69,24 @@ def finish_hours(estimate: ShapeEstimate) -> Range:
     return add_independent((estimate.startup_hours, estimate.work_hours))
 
 
+def finish_of_all(estimates: Sequence[ShapeEstimate]) -> Range:
+    """Wall time to finish on whichever card it is: the likely card's likely time between the ends of all."""
+    spans = [finish_hours(e) for e in estimates]
+    likely = finish_hours(likely_of(estimates)).likely
+    return Range(min(s.low for s in spans), likely, max(s.high for s in spans))
+
+
 def _cost_range(question: Question, offer: Offer, estimates: Sequence[ShapeEstimate]) -> tuple[CostRange, Charges]:
-    """Bills at the ends of the finish time; the likely bill's lines are those of the likely card.
+    """Bills at the ends of the finish time over all cards; the likely bill is that of the likely card.
 
     The ends come from whole finish times (work and start-up combined as
     independent), so start-up is kept at its likely value there.
     """
     low = min((_end(question, offer, e, "low") for e in estimates), key=lambda c: c.total.amount)
     high = max((_end(question, offer, e, "high") for e in estimates), key=lambda c: c.total.amount)
-    middle = sorted(estimates, key=lambda e: e.work_hours.likely)[len(estimates) // 2]
-    likely = bill(question, offer, _hours(middle, "likely"), middle.machines)
-    shown = likely_cost(question, offer, estimates) if len(estimates) > 1 else _shown(question, likely)
+    one = likely_of(estimates)
+    likely = bill(question, offer, _hours(one, "likely"), one.machines)
+    shown = _shown(question, likely)
     cost = CostRange(
         low=min(_shown(question, low), shown, key=lambda m: m.amount),
         likely=shown,
