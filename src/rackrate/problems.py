@@ -52,6 +52,11 @@ class Code(StrEnum):
     INTERRUPTIBLE = "interruptible"
     DEADLINE_AT_RISK = "deadline_at_risk"
     BUDGET_AT_RISK = "budget_at_risk"
+    OVERLAY_ROW_IGNORED = "overlay_row_ignored"
+    HOST_SMALL = "host_small"
+    PRICE_UNDATED = "price_undated"
+    MODEL_INEXACT = "model_inexact"
+    HUB_UNREACHABLE = "hub_unreachable"
 
 
 class Finding(Value, frozen=True, kw_only=True):

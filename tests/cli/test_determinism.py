@@ -37,6 +37,6 @@ def test_the_day_is_an_input():
     early, late = (run(*PLANS[0], "--json", "--as-of", day).document for day in (DAY, "2027-02-01"))
     assert (early["as_of"], late["as_of"]) == (DAY, "2027-02-01")
     ages = [{plan["offer_id"]: plan["price_age_days"] for plan in found["plans"]} for found in (early, late)]
-    both = ages[0].keys() & ages[1].keys()
+    both = {offer for offer in ages[0].keys() & ages[1].keys() if ages[0][offer] is not None}
     assert both
     assert all(ages[1][offer] - ages[0][offer] == 63 for offer in both)

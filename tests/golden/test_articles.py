@@ -60,7 +60,7 @@ def test_full_finetuning_of_7b_does_not_fit_one_80_gb_card(card, engine):
     moments = size(document, "optimizer_states")
     check("FP32 moments of Llama-2-7B in GB", moments / GB)
     check("FP32 moments of a nominal 7B in GB", 7e9 * moments / facts().model(LLAMA_7B).params_total / GB)
-    assert {change.knob for change in document.changes} >= {"pure_16bit"}
+    assert {change.knob for change in document.changes} >= {"training.pure_16bit"}
 
 
 def test_kv_cache_of_13b_under_vllm_at_0_92():

@@ -98,7 +98,7 @@ def test_every_reason_can_be_explained_and_none_is_dead(book):
             assert explain(assumption)
             assert assumption.value
             seen.add(reason_code(assumption))
-    assert seen | {"fresh_machine"} == set(REASONS)  # the planner makes that one
+    assert seen | {"fresh_machine", "bridge_assumed"} == set(REASONS)  # plan and fit make these
 
 
 def test_an_online_service_with_its_defaults(book):

@@ -1,44 +1,130 @@
-"""What every use case starts from: the facts and the offers, loaded once, and the date to plan at."""
+"""What every use case starts from: the facts and the offers, loaded once, and the date to plan at.
+
+Bundled facts and offers, and the user's own over them: those in the folders of
+``RACKRATE_FACTS`` (empty: none), else in the platform's folder for settings.
+Looking for them costs a start nothing: the folder is found by the three usual
+conventions here, and what reads it is imported where there is one.
+"""
 
 from __future__ import annotations
 
+import os
+import sys
 from datetime import UTC, date, datetime
 from functools import lru_cache
 from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rackrate.facts.book import FactBook
 from rackrate.facts.bundled import load as load_facts
 from rackrate.offers import catalog
 from rackrate.offers.catalog import Catalog
+from rackrate.problems import Finding
 from rackrate.values import Value
+
+if TYPE_CHECKING:
+    from rackrate.app.overlay import Laid, Own
+
+FOLDERS = "RACKRATE_FACTS"
+"""The variable that names folders with own facts, the first going before the others."""
 
 
 class Context(Value, frozen=True, kw_only=True):
-    """Facts, offers and the day of the question."""
+    """Facts, offers and the day of the question; ``findings`` are warnings of what was left out of the user's own."""
 
     book: FactBook
     catalog: Catalog
     at: date
+    own_digest: str = ""
+    findings: tuple[Finding, ...] = ()
 
     @property
     def digest(self) -> str:
-        """One SHA-256 over all bundled facts and offers, in hex."""
-        return sha256(f"{self.book.digest}{self.catalog.digest}".encode()).hexdigest()
+        """One SHA-256 over all facts and offers, bundled and own, in hex."""
+        return sha256(f"{self.book.digest}{self.catalog.digest}{self.own_digest}".encode()).hexdigest()
+
+
+def facts() -> FactBook:
+    """The bundled facts with the user's own over them."""
+    own = own_files()
+    return _bundled() if own is None else laid(own).book
+
+
+def offers(at: date) -> Catalog:
+    """The offers, bundled and own, under the billing rules in force at ``at``."""
+    return _offers(at, own_files())
+
+
+def context(at: date | None = None) -> Context:
+    """Facts and offers at ``at`` (today in UTC unless given)."""
+    day = at or datetime.now(UTC).date()
+    own = own_files()
+    if own is None:
+        return Context(book=_bundled(), catalog=_offers(day, None), at=day)
+    from rackrate.app.overlay import in_answer
+
+    over = laid(own)
+    return Context(
+        book=over.book,
+        catalog=_offers(day, own),
+        at=day,
+        own_digest=own.digest,
+        findings=in_answer(over.findings),
+    )
 
 
 @lru_cache(maxsize=1)
-def facts() -> FactBook:
+def _bundled() -> FactBook:
     """The bundled facts, read once."""
     return load_facts()
 
 
+@lru_cache(maxsize=2)
+def laid(own: Own) -> Laid:
+    """The user's facts and prices over the bundled ones, read once."""
+    from rackrate.app.overlay import lay
+
+    return lay(own, _bundled())
+
+
 @lru_cache(maxsize=4)
-def offers(at: date) -> Catalog:
-    """The bundled offers under the billing rules in force at ``at``, read once."""
-    return catalog.load(facts(), at=at)
+def _offers(at: date, own: Own | None) -> Catalog:
+    """The offers at ``at``, read once."""
+    if own is None:
+        return catalog.load(_bundled(), at=at)
+    return catalog.load(laid(own).book, at=at, own=laid(own).prices)
 
 
-def context(at: date | None = None) -> Context:
-    """Facts and offers as bundled, at ``at`` (today in UTC unless given)."""
-    day = at or datetime.now(UTC).date()
-    return Context(book=facts(), catalog=offers(day), at=day)
+# ---------------------------------------------------------------- where own facts are
+
+
+def own_files() -> Own | None:
+    """What the user's folders hold; None where there is none."""
+    folders = own_folders()
+    if not folders:
+        return None
+    from rackrate.app.overlay import read  # few have facts of their own
+
+    return read(folders)
+
+
+def own_folders() -> tuple[str, ...]:
+    """The folders to read: those that the variable names, there or not, else the usual one if it is there."""
+    said = os.environ.get(FOLDERS)
+    if said is not None:
+        return tuple(filter(None, said.split(os.pathsep)))
+    usual = usual_folder()
+    return (str(usual),) if usual.is_dir() else ()
+
+
+def usual_folder() -> Path:
+    """The platform's folder for settings of a user: XDG's, Windows' or macOS's."""
+    home = os.path.expanduser("~")  # noqa: PTH111 - Path.home() raises where there is no home
+    if sys.platform == "win32":
+        settings = os.environ.get("APPDATA") or f"{home}/AppData/Roaming"
+    elif sys.platform == "darwin":
+        settings = f"{home}/Library/Application Support"
+    else:
+        settings = os.environ.get("XDG_CONFIG_HOME") or f"{home}/.config"
+    return Path(settings) / "rackrate" / "facts"

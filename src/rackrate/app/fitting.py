@@ -20,18 +20,21 @@ from rackrate.app.documents import (
 )
 from rackrate.app.wire import FitDocument
 from rackrate.evidence import Unknown, known
-from rackrate.facts.accelerator import Accelerator
+from rackrate.facts.accelerator import Accelerator, Interconnect
 from rackrate.facts.engine import Engine
 from rackrate.memory.estimate import estimate
 from rackrate.memory.estimate_types import MemoryEstimate, Verdict
 from rackrate.memory.fit import Candidates, Change, smallest_changes
+from rackrate.offers.offer import MachineShape
+from rackrate.plan.answer import ShapeEstimate
+from rackrate.plan.filters import NARROW
+from rackrate.plan.question import Question
 from rackrate.plan.remarks import short_of_concurrency
+from rackrate.plan.shapes import Estimator
 from rackrate.problems import Code, Finding, Refused
 from rackrate.workload.layout import Layout
-from rackrate.workload.layouts import layouts
-from rackrate.workload.workload import Workload
-
-_ORDER = (Verdict.FITS, Verdict.TIGHT, Verdict.DOES_NOT_FIT)
+from rackrate.workload.requirements import meets
+from rackrate.workload.workload import Assumption, Workload
 
 
 def fit(asked: Asked = None, flags: Mapping[str, object] = NOTHING, *, at: date | None = None) -> FitDocument:
@@ -56,8 +59,7 @@ def fit(asked: Asked = None, flags: Mapping[str, object] = NOTHING, *, at: date 
     here = context(at)
     parsed = read_workload(asked, flags, here.book)
     card, gpus = _card(parsed.workload, here)
-    engine = here.book.engine(parsed.workload.engine_id)
-    layout, memory = _best(parsed.workload, card, gpus, engine)
+    layout, memory = _best(_question(parsed.workload, here), card, gpus)
     short = short_of_concurrency(parsed.workload, memory, layout.data, card.id)
     changes = () if memory.verdict is Verdict.FITS else _changes(here, parsed.workload, card, layout)
     return FitDocument(
@@ -81,8 +83,10 @@ def fit(asked: Asked = None, flags: Mapping[str, object] = NOTHING, *, at: date 
         phases=phase_docs(memory),
         cache=cache_doc(memory.cache),
         changes=fit_change_docs(changes),
-        assumptions=assumption_docs(parsed.workload.assumptions),
-        warnings=finding_docs([*parsed.warnings, *([short] if short else [])]),
+        assumptions=assumption_docs(_assumed(parsed.workload, card, gpus)),
+        warnings=finding_docs(
+            [*_unsupported(parsed.workload, card), *parsed.warnings, *here.findings, *([short] if short else [])]
+        ),
     )
 
 
@@ -98,17 +102,53 @@ def _card(workload: Workload, here: Context) -> tuple[Accelerator, int]:
     return here.book.accelerators[named[0]], counts[0] if counts else 1
 
 
-def _best(workload: Workload, card: Accelerator, gpus: int, engine: Engine) -> tuple[Layout, MemoryEstimate]:
-    """The layout with the best verdict, then the most headroom."""
-    found = []
-    for layout in layouts(workload.model, workload, engine, gpus):
-        memory = estimate(workload, card, layout, engine)
-        if isinstance(memory, Unknown):
-            raise _refuse_unknown(card, memory)
-        found.append((layout, memory))
-    if not found:
-        raise _refuse_layout(workload, engine, gpus)
-    return min(found, key=lambda f: (_ORDER.index(f[1].verdict), -f[1].headroom_bytes))
+def _question(workload: Workload, here: Context) -> Question:
+    return Question(
+        workload=workload,
+        engine=here.book.engine(workload.engine_id),
+        book=here.book,
+        offers=here.catalog.table,
+        at=here.at,
+        currency=workload.display_currency,
+    )
+
+
+def _best(question: Question, card: Accelerator, gpus: int) -> tuple[Layout, MemoryEstimate]:
+    """The layout that a plan would choose; where none works, the one that misses by least."""
+    shape = MachineShape(accelerator=card.id, gpus=gpus, bridged=True)
+    found = Estimator(question).outcome(shape)
+    if isinstance(found, ShapeEstimate):
+        return found.layout, found.memory
+    if found.layout is None:
+        raise _refuse_layout(question.workload, question.engine, gpus)
+    memory = estimate(question.workload, card, found.layout, question.engine)
+    if isinstance(memory, Unknown):
+        raise _refuse_unknown(card, memory)
+    return found.layout, memory
+
+
+def _assumed(workload: Workload, card: Accelerator, gpus: int) -> tuple[Assumption, ...]:
+    """The workload's assumptions that memory rests on, and the bridge that several cards may have."""
+    made = [a for a in workload.assumptions if not a.key.startswith(("use.", "limits.")) and a.key != "currency"]
+    if card.interconnect(gpus) is Interconnect.NVLINK_BRIDGE:
+        made.append(Assumption(key="interconnect", value="nvlink_bridge", why="bridge_assumed"))
+    return tuple(made)
+
+
+def _unsupported(workload: Workload, card: Accelerator) -> list[Finding]:
+    """An error when the card cannot compute in the precision asked for; it fits, but to no purpose."""
+    needed = NARROW.get(workload.precision)
+    if needed is None or meets(card, needed) is True:
+        return []
+    return [
+        Finding(
+            code=Code.PRECISION_UNSUPPORTED,
+            subject=card.id,
+            observed=f"no {workload.precision} arithmetic",
+            expected=f"a card that computes in {workload.precision}",
+            action="choose another card, or --quantization fp8-weight-only with --precision bf16",
+        )
+    ]
 
 
 def _changes(here: Context, workload: Workload, card: Accelerator, layout: Layout) -> tuple[Change, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from decimal import Decimal
 
 from rackrate.app.context import Context
 from rackrate.app.documents import finding_docs, line_docs, plain, span
@@ -18,8 +19,13 @@ from rackrate.app.wire import (
     RunnerUpDoc,
     SpeedDoc,
 )
-from rackrate.plan.answer import Answer, Change, CostRange, Nearest, Plan, Rejected, ShapeEstimate
+from rackrate.money import Money
+from rackrate.offers.conflicts import NOT_AFTER
+from rackrate.plan.answer import Answer, Change, Nearest, Plan, Rejected, ShapeEstimate, likely_of
 from rackrate.plan.ranking import decided_by, slowness
+from rackrate.units import SECONDS_PER_HOUR
+
+MILLION = 10**6
 
 
 def plan_doc(plan: Plan, here: Context) -> PlanDoc:
@@ -43,7 +49,7 @@ def plan_doc(plan: Plan, here: Context) -> PlanDoc:
         speed=_speed_doc(plan, worst),
         hours=span(plan.hours),
         billed_hours=float(plan.cost.billed_hours),
-        cost=_cost_doc(plan.cost),
+        cost=_cost_doc(plan),
         idle_memory=IdleDoc(
             bytes=plan.idle.bytes, fraction=plan.idle.fraction, cost=str(plan.idle.cost.rounded().amount)
         ),
@@ -51,8 +57,9 @@ def plan_doc(plan: Plan, here: Context) -> PlanDoc:
         price_currency=offer.price.currency,
         price_observed_at=offer.observed_on.isoformat(),
         price_observed_how=offer.observed_how,
-        price_age_days=(here.at - offer.observed_on).days,
+        price_age_days=None if offer.observed_how == NOT_AFTER else (here.at - offer.observed_on).days,
         price_source=offer.source,
+        price_own=offer.own,
         warnings=finding_docs(plan.warnings),
     )
 
@@ -87,7 +94,8 @@ def _speed_doc(plan: Plan, worst: ShapeEstimate) -> SpeedDoc:
     )
 
 
-def _cost_doc(cost: CostRange) -> CostDoc:
+def _cost_doc(plan: Plan) -> CostDoc:
+    cost = plan.cost
     return CostDoc(
         low=str(cost.low.rounded(4).amount),
         likely=str(cost.likely.rounded(4).amount),
@@ -96,7 +104,17 @@ def _cost_doc(cost: CostRange) -> CostDoc:
         lines=line_docs(cost.lines),
         billed=plain(cost.billed.amount),
         billed_currency=cost.billed.currency,
+        per_million_tokens=_per_million(plan),
     )
+
+
+def _per_million(plan: Plan) -> str | None:
+    """Cost of a million tokens: those generated while the service runs as loaded, or those of the job."""
+    one = likely_of(plan.estimates)
+    tokens = Decimal(one.tokens_per_s.likely) * Decimal(one.work_hours.likely) * int(SECONDS_PER_HOUR)
+    if not tokens:
+        return None
+    return str(Money(plan.cost.likely.amount * MILLION / tokens, plan.cost.likely.currency).rounded(4).amount)
 
 
 def frontier_docs(plans: Iterable[Plan]) -> list[FrontierDoc]:
@@ -123,6 +141,9 @@ def runner_up_doc(answer: Answer) -> RunnerUpDoc | None:
     first, second = answer.plans[0], answer.plans[1]
     return RunnerUpDoc(
         offer_id=second.offer.id,
+        provider=second.offer.provider,
+        accelerator="|".join(second.offer.cards),
+        gpus=second.gpus,
         decided_by=decided_by(first, second, answer.rank),
         cost_ratio=float(second.cost.likely.amount / first.cost.likely.amount) if first.cost.likely.amount else 1.0,
         time_ratio=slowness(second) / slowness(first),

@@ -8,12 +8,13 @@ from datetime import date
 from rackrate.app.asking import NOTHING, Asked, read_workload
 from rackrate.app.context import Context, context
 from rackrate.app.documents import assumption_docs, finding_docs, header, workload_doc
+from rackrate.app.limits import unknown_names
 from rackrate.app.plan_documents import frontier_docs, plan_doc, rejected_docs, runner_up_doc
 from rackrate.app.wire import PlanDocument
 from rackrate.plan.answer import Answer, Rank
 from rackrate.plan.planner import plan as plan_rental
 from rackrate.plan.question import Question
-from rackrate.problems import Code, Finding, Severity
+from rackrate.problems import Code, Finding, Refused, Severity
 from rackrate.workload.parse import Parsed
 
 STALE_RATES_DAYS = 7
@@ -49,8 +50,11 @@ def plan(
     >>> answer.plans[0].fit.verdict
     'fits'
     """
+    _check(rank, limit)
     here = context(at)
     parsed = read_workload(asked, flags, here.book)
+    if unknown := unknown_names(parsed.workload.limits, here.catalog.table, here.book.provider_ids):
+        raise Refused(unknown)
     question = Question(
         workload=parsed.workload,
         engine=here.book.engine(parsed.workload.engine_id),
@@ -59,12 +63,24 @@ def plan(
         at=here.at,
         currency=parsed.workload.display_currency,
         rank=Rank(rank),
-        limit=limit,
+        limit=max(limit, 2),  # the runner-up is told even where one plan is wanted
     )
-    return _document(here, parsed, plan_rental(question))
+    return _document(here, parsed, plan_rental(question), limit)
 
 
-def _document(here: Context, parsed: Parsed, answer: Answer) -> PlanDocument:
+def _check(rank: str, limit: int) -> None:
+    wrong = []
+    if rank not in set(Rank):
+        expected = ", ".join(Rank)
+        wrong.append(Finding(code=Code.BAD_VALUE, subject="rank", observed=rank, expected=expected, action="use one"))
+    if limit < 1:
+        action = "ask for at least one plan"
+        wrong.append(Finding(code=Code.OUT_OF_BOUNDS, subject="limit", observed=str(limit), action=action))
+    if wrong:
+        raise Refused(wrong)
+
+
+def _document(here: Context, parsed: Parsed, answer: Answer, limit: int) -> PlanDocument:
     rates = here.book.rates
     return PlanDocument(
         **header("plan", here),
@@ -74,13 +90,13 @@ def _document(here: Context, parsed: Parsed, answer: Answer) -> PlanDocument:
         rates_on=rates.on.isoformat(),
         rates_source=rates.source,
         considered=answer.considered,
-        plans=[plan_doc(plan, here) for plan in answer.plans],
+        plans=[plan_doc(plan, here) for plan in answer.plans[:limit]],
         runner_up=runner_up_doc(answer),
-        more_plans=answer.possible - len(answer.plans),
+        more_plans=max(0, answer.possible - limit),
         frontier=frontier_docs(answer.frontier),
         rejected=rejected_docs(answer.rejected),
         assumptions=assumption_docs(answer.assumptions),
-        warnings=finding_docs([*parsed.warnings, *_stale_rates(here, answer)]),
+        warnings=finding_docs([*parsed.warnings, *here.findings, *_stale_rates(here, answer)]),
     )
 
 

@@ -164,6 +164,7 @@ class CostDoc(Part, frozen=True, kw_only=True):
     lines: list[LineDoc]
     billed: str
     billed_currency: str
+    per_million_tokens: str | None
 
 
 class SpeedDoc(Part, frozen=True, kw_only=True):
@@ -211,8 +212,9 @@ class PlanDoc(Part, frozen=True, kw_only=True):
     price_currency: str
     price_observed_at: str
     price_observed_how: str
-    price_age_days: int
+    price_age_days: int | None
     price_source: str
+    price_own: bool
     warnings: list[FindingDoc]
 
 
@@ -233,6 +235,9 @@ class RunnerUpDoc(Part, frozen=True, kw_only=True):
     """Why the second plan lost to the first: ratios second / first, and the test that decided."""
 
     offer_id: str
+    provider: str
+    accelerator: str
+    gpus: int
     decided_by: str
     cost_ratio: float
     time_ratio: float

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from rackrate.cli.options import workload_options
+from rackrate.cli.options import complete_file, workload_options
 from rackrate.cli.output import as_of_option, day_of, emit, emit_json, examples, output_options
 from rackrate.cli.refusals import EXIT_NO
 
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
         "rackrate fit --model meta-llama/Llama-2-13b-hf --gpu a100-pcie-40",
     ),
 )
-@click.argument("file", required=False, metavar="[FILE]")
+@click.argument("file", required=False, metavar="[FILE]", shell_complete=complete_file)
 @workload_options
 @as_of_option
 @output_options
 def command(file: str | None, at: datetime | None, form: str | None, **flags: object) -> None:
     """Show whether a workload fits on --gpu (times --gpus), what fills the memory, and what would make it fit.
 
-    Exit code 0: it fits (perhaps tightly); 3: it does not; 2: the request
+    Exit code 0: it fits (perhaps tightly); 3: it does not, or the card cannot do it; 2: the request
     could not be understood.
     """
     from rackrate.app.fitting import fit
@@ -41,5 +41,5 @@ def command(file: str | None, at: datetime | None, form: str | None, **flags: ob
         from rackrate.cli import fit_screen
 
         emit(form, fit_screen.table(document), fit_screen.screen(document))
-    if document.verdict == "does_not_fit":
+    if document.verdict == "does_not_fit" or any(w.severity == "error" for w in document.warnings):
         raise SystemExit(EXIT_NO)

@@ -8,9 +8,18 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
     from rackrate.app.flags import Flag
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+
+def complete_file(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Leave the completion of a workload file to the shell."""
+    from click.shell_completion import CompletionItem
+
+    return [CompletionItem(incomplete, type="file")]
 
 
 def workload_options(function: F) -> F:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from rackrate.cli.options import workload_options
+from rackrate.cli.options import complete_file, workload_options
 from rackrate.cli.output import as_of_option, day_of, emit, emit_json, examples, output_options
 from rackrate.cli.refusals import EXIT_NO
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
         "rackrate plan --model meta-llama/Llama-2-13b-hf --context 4096",
     ),
 )
-@click.argument("file", required=False, metavar="[FILE]")
+@click.argument("file", required=False, metavar="[FILE]", shell_complete=complete_file)
 @workload_options
 @click.option(
     "--rank-by", "rank", type=click.Choice(["cost", "time", "both"]), default="cost", help="What to order plans by."

@@ -13,7 +13,7 @@ from rackrate.cli.sections import assumptions, unpriced, warnings, workload_line
 from rackrate.units import format_bytes, format_hours
 
 if TYPE_CHECKING:
-    from rackrate.app.wire import PlanDoc, PlanDocument, RejectedDoc
+    from rackrate.app.wire import PlanDoc, PlanDocument, RejectedDoc, RunnerUpDoc
 
 _COLUMNS = (
     ("accelerator", "card", False),
@@ -72,7 +72,7 @@ def _row(plan: PlanDoc) -> tuple[str, ...]:
         plan.cost.high,
         plan.cost.currency,
         plan.price_observed_at,
-        str(plan.price_age_days),
+        "" if plan.price_age_days is None else str(plan.price_age_days),
         plan.offer,
         plan.offer_id,
         plan.price_source,
@@ -90,8 +90,9 @@ def screen(document: PlanDocument) -> Iterator[Part]:
     else:
         yield "No plan: every offer was left out. The nearest misses are below."
         yield ""
-    yield from assumptions(document.assumptions)
-    yield from _rejected(document.rejected, document.currency)
+    told = [assumptions(document.assumptions), _rejected(document.rejected, document.currency)]
+    for part in told if document.plans else reversed(told):
+        yield from part
     yield from warnings(document.warnings)
     yield _footer(document)
 
@@ -100,8 +101,8 @@ def _best(document: PlanDocument) -> Iterator[Part]:
     plan = document.plans[0]
     yield pairs(_facts_of(document, plan))
     yield from warnings(plan.warnings)
-    if document.runner_up is not None and len(document.plans) > 1:
-        yield _lost(document)
+    if document.runner_up is not None:
+        yield _lost(document.runner_up, is_service=document.workload.horizon_hours is not None)
     yield ""
 
 
@@ -160,6 +161,8 @@ def _cost_text(document: PlanDocument, plan: PlanDoc) -> str:
     text = cost_span(plan.cost)
     if document.workload.horizon_hours is not None:
         text += f" for {format_hours(document.workload.horizon_hours)}"
+    if plan.cost.per_million_tokens is not None:
+        text += f", {money(plan.cost.per_million_tokens)} a million tokens"
     known = f"{lines or 'nothing'} {plan.cost.billed_currency}"
     lacking = unpriced(plan.warnings)
     if not lacking:
@@ -170,23 +173,24 @@ def _cost_text(document: PlanDocument, plan: PlanDoc) -> str:
 def _price_text(plan: PlanDoc) -> str:
     how = words.SEEN.get(plan.price_observed_how, words.SEEN["page_read"])
     seen = how.format(day=plan.price_observed_at, days=plan.price_age_days)
-    return f"{money(plan.price_per_hour)} {plan.price_currency}/h a machine, {seen}; {plan.price_source}"
+    source = plan.price_source.replace("own", "your own price", 1) if plan.price_own else plan.price_source
+    return f"{money(plan.price_per_hour)} {plan.price_currency}/h a machine, {seen}; {source}"
 
 
-def _lost(document: PlanDocument) -> str:
-    second, why = document.plans[1], document.runner_up
-    assert why is not None
+def _lost(why: RunnerUpDoc, *, is_service: bool) -> str:
     reasons = {
         "fit": "it fits less surely",
         "cost": "it costs more",
-        "time": "it takes longer",
-        "both": "its cost times its time is higher",
+        "time": "it is slower",
+        "both": "it is worse in cost times time",
         "tie": "it is equal, and its price is older or its name later",
     }
+    pace = f"time {per_cent_more(why.time_ratio)}"
+    if is_service:
+        pace = f"tokens/s {per_cent_more(1 / why.time_ratio)}"
     return (
-        f"Runner-up: {second.gpus} x {_short_card(second.cards)} from {second.provider}: "
-        f"cost {per_cent_more(why.cost_ratio)}, time {per_cent_more(why.time_ratio)}; "
-        f"lost because {reasons[why.decided_by]}."
+        f"Runner-up: {why.gpus} x {_short_card(why.accelerator.split('|'))} from {why.provider}: "
+        f"cost {per_cent_more(why.cost_ratio)}, {pace}; lost because {reasons[why.decided_by]}."
     )
 
 
@@ -198,6 +202,8 @@ def _others(document: PlanDocument) -> Iterator[Part]:
     flush = frozenset(i for i, key in enumerate(keys) if key in _RIGHT)
     yield drawn(Table(keys=keys, titles=tuple(titles[k] for k in keys), rows=rows, right=flush))
     yield "* no other plan is both cheaper and faster; + a part of the bill has no known price"
+    if any(len(plan.cards) > 1 for plan in document.plans):
+        yield "+1 after a card: the source does not say which of two cards it is, and so on"
     more = f", {document.more_plans} more of them fit (--top N shows N plans)" if document.more_plans else ""
     yield f"{document.considered} offers considered{more}."
     yield ""
@@ -208,7 +214,7 @@ def _faster(document: PlanDocument) -> Iterator[Part]:
     """The part of the frontier that the list of plans stops short of: what more speed costs."""
     shown = {plan.offer_id for plan in document.plans}
     beyond = [f for f in document.frontier if f.offer_id not in shown]
-    if not beyond:
+    if not beyond or document.rank != "cost":
         return
     yield "Faster, for more money (the cheapest for each speed):"
     timed = ("hours",) if document.workload.horizon_hours is None else ()
@@ -239,6 +245,7 @@ def _short_row(plan: PlanDoc, keys: Sequence[str], on_frontier: bool) -> tuple[s
     lacking = "+" if unpriced(plan.warnings) else ""
     cells = dict(zip((key for key, _, _ in _COLUMNS), _row(plan), strict=True)) | {
         "accelerator": _short_card(plan.cards),
+        "provider": f"{plan.provider} (own)" if plan.price_own else plan.provider,
         "market": words.word(words.MARKETS, plan.market),
         "verdict": words.word(words.VERDICTS, plan.fit.verdict),
         "hours_likely": hours(plan.hours.likely),

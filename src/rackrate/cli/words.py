@@ -49,6 +49,8 @@ MARKETS = {
     "on_demand_virtual_gpu": "virtual GPU",
     "marketplace_on_demand": "marketplace",
     "marketplace_from": "from price",
+    "daily_package": "day pack",
+    "weekly_package": "week pack",
     "monthly_package": "month pack",
     "monthly_contract": "month lease",
     "credit_package": "credit pack",
@@ -62,7 +64,7 @@ MARKETS = {
 SEEN = {
     "page_read": "seen {day}, {days} days ago",
     "generated": "of a file dated {day}, {days} days ago",
-    "not_after": "seen on or before {day}, at least {days} days ago",
+    "not_after": "seen on or before {day}, age unknown",
     "not_before": "seen on or after {day}, at most {days} days ago",
     "schema_era": "of a file kept until about {day}, {days} days ago",
 }

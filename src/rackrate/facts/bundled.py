@@ -24,6 +24,7 @@ from rackrate.facts.lazy import LazyMapping
 from rackrate.facts.model import Model
 
 if TYPE_CHECKING:
+    from rackrate.facts.baselines import Baseline
     from rackrate.facts.records import Claim, MigProfile, Provider
 
 DATA = Path(__file__).parent / "data"
@@ -65,6 +66,13 @@ def claims(data: Path = DATA) -> tuple[Claim, ...]:
     return _records(data / "claims.csv", claim)
 
 
+def baselines(data: Path = DATA) -> tuple[Baseline, ...]:
+    """What cards reached in public measurements; suspect figures stay in the file."""
+    from rackrate.facts.baselines import Mark, baseline
+
+    return tuple(one for one in _records(data / "baselines.csv", baseline) if one.mark is not Mark.SUSPECT)
+
+
 def mig_profiles(data: Path = DATA) -> tuple[MigProfile, ...]:
     """The slices that cards with MIG can be cut into."""
     from rackrate.facts.records import mig_profile
@@ -77,6 +85,24 @@ def providers(data: Path = DATA) -> tuple[Provider, ...]:
     from rackrate.facts.records import provider
 
     return _records(data / "providers.csv", provider)
+
+
+def table(name: str, data: Path = DATA) -> tuple[rows.Row, ...]:
+    """All rows of one file as text: those that win, and those that lose to them."""
+    return tuple(_table((data / name).read_text("utf-8")))
+
+
+def columns(data: Path = DATA) -> dict[str, tuple[str, ...]]:
+    """The columns of every file."""
+    return {path.name: tuple(next(_cells(path.read_text("utf-8")))) for path in sorted(data.glob("*.csv"))}
+
+
+def engine_documents(data: Path = DATA) -> dict[str, dict[str, object]]:
+    """Every engine's file as it reads, by its name below ``data``."""
+    import tomllib
+
+    paths = sorted(data.glob("engines/*.toml"))
+    return {path.relative_to(data).as_posix(): tomllib.loads(path.read_text("utf-8")) for path in paths}
 
 
 # ---------------------------------------------------------------- inside

@@ -2,7 +2,33 @@
 
 from __future__ import annotations
 
+from rackrate.problems import Finding
 from rackrate.values import Value
+
+
+class Stored(Value, frozen=True, kw_only=True):
+    """What the files of a checkpoint hold, from their headers: no estimate.
+
+    ``format``: the id of the weight format that the files are in, or nearest
+    to. ``by_type``: bytes by the tensors' type as the files name it.
+    ``embedding_bytes`` and ``head_bytes`` are outside the layers (0 head: tied);
+    ``vision_bytes`` are towers for images and sound. ``beyond_bytes`` are
+    tensors that engines leave on disk: layers for speculative decoding.
+    """
+
+    format: str
+    by_type: tuple[tuple[str, int], ...]
+    embedding_bytes: int
+    head_bytes: int
+    layer_bytes: int
+    vision_bytes: int = 0
+    beyond_bytes: int = 0
+    files: int = 1
+
+    @property
+    def loaded_bytes(self) -> int:
+        """Bytes that are loaded to run the model."""
+        return self.embedding_bytes + self.head_bytes + self.layer_bytes + self.vision_bytes
 
 
 class Model(Value, frozen=True, kw_only=True):
@@ -12,6 +38,10 @@ class Model(Value, frozen=True, kw_only=True):
     and diffusion models list only their counts). ``head_dim`` of MLA models is
     nope + rope. ``layers_full``, ``layers_windowed`` and ``layers_linear`` add
     up to the layers that keep any per-sequence state.
+
+    Models read from a user's files say more: ``params_by_group`` (exact, from
+    the configuration), ``linear_state_values`` (of one sequence in one linear
+    layer), ``stored`` (bytes in the files) and ``remarks`` (what is inexact).
     """
 
     id: str
@@ -46,6 +76,10 @@ class Model(Value, frozen=True, kw_only=True):
     native_dtype: str = ""
     source: str = ""
     notes: str = ""
+    params_by_group: tuple[tuple[str, int], ...] = ()
+    linear_state_values: int | None = None
+    stored: Stored | None = None
+    remarks: tuple[Finding, ...] = ()
 
     @property
     def is_moe(self) -> bool:

@@ -14,9 +14,10 @@ from fractions import Fraction
 from rackrate.evidence import Kind
 from rackrate.facts import rows
 from rackrate.facts.accelerator import Precision
+from rackrate.facts.validate_baselines import Limits, baseline_faults
 from rackrate.facts.validate_engines import engine_faults
 from rackrate.facts.validate_rows import Fault, Row, findings
-from rackrate.problems import Code, Finding
+from rackrate.problems import Code, Finding, nearest
 from rackrate.units import GIB, MIB
 
 Tables = Mapping[str, Sequence[Row]]
@@ -53,7 +54,7 @@ DEAREST = {"disk_price": 10.0, "snapshot_price": 10.0, "ip_price": 100.0, "ingre
 def validate(tables: Tables, engines: Mapping[str, Mapping[str, object]]) -> list[Finding]:
     """All faults of the fact files: ``tables`` by file name, engine documents by file name."""
     known = Known(tables)
-    found = [finding for name, check in _CHECKS.items() for finding in findings(name, tables.get(name), check(known))]
+    found = [finding for name, check in CHECKS.items() for finding in findings(name, tables.get(name), check(known))]
     for name, document in engines.items():
         found += engine_faults(name, document, formats=known.formats, vendors=known.vendors)
     return found
@@ -72,6 +73,7 @@ class Known:
             for row in tables.get("providers.csv", ())
             for name in (row.get("id", ""), *filter(None, row.get("aliases", "").split("|")))
         )
+        self.limits = Limits(tables.get("accelerator_facts.csv", ()), as_float)
         self.sold_mib = {name: as_float(row.get("memory_sold_gb")) * GIB / MIB for name, row in self.cards.items()}
         self.seen_mib = {
             row["accelerator"]: as_float(row.get("value"))
@@ -108,9 +110,9 @@ def number(row: Row, column: str, low: float, high: float) -> Iterator[Fault]:
 def member(row: Row, column: str, known: Iterable[str], where: str) -> Iterator[Fault]:
     """The cell is one of the known words."""
     if row[column] not in known:
-        yield Fault(
-            Code.UNKNOWN_NAME, column, row[column], f"one of {where}", f"add it to {where} or mend the spelling"
-        )
+        close = nearest(row[column], known)
+        action = f"did you mean {' or '.join(close)}?" if close else f"add it to {where} or mend the spelling"
+        yield Fault(Code.UNKNOWN_NAME, column, row[column], f"one of {where}", action)
 
 
 def parsed(row: Row, column: str, parse: Callable[[str], object], expected: str) -> Iterator[Fault]:
@@ -187,6 +189,14 @@ def _memory_rules(known: Known) -> Check:
                 yield Fault(Code.UNKNOWN_NAME, "siblings", sibling, "a card with a driver reading", "add the reading")
             elif as_float(row["fraction"]) * known.sold_mib.get(sibling, 0) > known.seen_mib[sibling]:
                 yield Fault(Code.CONFLICT, "fraction", row["fraction"], f"no more than {sibling} shows", "lower it")
+
+    return check
+
+
+def _baselines(known: Known) -> Check:
+    def check(row: Row) -> Iterator[Fault]:
+        yield from baseline_faults(row, known.cards, known.limits)
+        yield from day(row, "seen_at")
 
     return check
 
@@ -307,10 +317,11 @@ def _claims(_known: Known) -> Check:
     return check
 
 
-_CHECKS: Mapping[str, Callable[[Known], Check]] = {
+CHECKS: Mapping[str, Callable[[Known], Check]] = {
     "accelerators.csv": _accelerators,
     "accelerator_facts.csv": _facts,
     "memory_rules.csv": _memory_rules,
+    "baselines.csv": _baselines,
     "mig_profiles.csv": _mig,
     "models.csv": _models,
     "formats.csv": _formats,

@@ -24,6 +24,7 @@ class Fault(NamedTuple):
 KEYS: Mapping[str, tuple[str, ...]] = {
     "accelerators.csv": ("id",),
     "accelerator_facts.csv": ("accelerator", "quantity", "condition", "source"),
+    "baselines.csv": ("label", "quantity", "gpus", "value", "kind", "condition", "source"),
     "memory_rules.csv": ("id",),
     "mig_profiles.csv": ("label", "profile"),
     "models.csv": ("id",),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from rackrate.facts.model import Model
 from rackrate.memory.activations import ALL_TARGETS, value_width
 from rackrate.memory.weights import attention_layers, dense_layers, key_width, query_width
@@ -12,6 +14,7 @@ def expanded(targets: tuple[str, ...]) -> tuple[str, ...]:
     return ALL_TARGETS if not targets or "all" in targets else targets
 
 
+@lru_cache(maxsize=16)  # one question asks it a thousand times
 def adapter_params(model: Model, rank: int, targets: tuple[str, ...]) -> float:
     """Parameters of all adapters: rank x (in + out) for each target (LoRA, arXiv 2106.09685 section 4.1).
 

@@ -12,24 +12,37 @@ SERVING = (Phase.PREFILL, Phase.DECODE)
 TRAINING = (Phase.FORWARD, Phase.LOSS, Phase.BACKWARD, Phase.STEP)
 ALWAYS = (Phase.ALWAYS,)
 
+_ALWAYS = Phase.ALWAYS  # a member of an enum is slow to look up in a loop
+
 Peaks = tuple[tuple[Phase, Range], ...]
+Moments = tuple[tuple[Phase, ...], float, float, float]
+"""When a part is held, its likely size, and the squares of its half widths below and above."""
 
 
 def held(parts: Sequence[Component], phase: Phase) -> Range:
     """What is held in ``phase``: independent parts, so half widths add as squares."""
-    likely = below = above = 0.0
-    for part in parts:
-        if phase in part.phases or Phase.ALWAYS in part.phases:
-            size = part.bytes
-            likely += size.likely
-            below += (size.likely - size.low) ** 2
-            above += (size.high - size.likely) ** 2
-    return Range(likely - math.sqrt(below), likely, likely + math.sqrt(above))
+    return _held([_moments(part) for part in parts], phase)
 
 
 def by_phase(parts: Sequence[Component], phases: Sequence[Phase]) -> Peaks:
     """What is held in each of ``phases``."""
-    return tuple((phase, held(parts, phase)) for phase in phases)
+    sizes = [_moments(part) for part in parts]
+    return tuple((phase, _held(sizes, phase)) for phase in phases)
+
+
+def _moments(part: Component) -> Moments:
+    size = part.bytes
+    return part.phases, size.likely, (size.likely - size.low) ** 2, (size.high - size.likely) ** 2
+
+
+def _held(sizes: Sequence[Moments], phase: Phase) -> Range:
+    likely = below = above = 0.0
+    for phases, middle, squared_below, squared_above in sizes:
+        if phase in phases or _ALWAYS in phases:
+            likely += middle
+            below += squared_below
+            above += squared_above
+    return Range(likely - math.sqrt(below), likely, likely + math.sqrt(above))
 
 
 def highest(peaks: Peaks) -> tuple[Phase, Range]:

@@ -122,7 +122,7 @@ def _setting(workload: Workload, training: Training, policy: TrainingPolicy, lay
         weight_size = max(size, policy.adapter_bytes)
     else:
         whole = params_on(model, groups, stage, ties=policy.ties_weights)
-        embeddings = whole - (groups.layer_matrices + groups.norms) * stage.fraction
+        embeddings = float(groups.embedding) if stage.first else 0.0
         trained = whole
         weight_size = size if pure else policy.adapter_bytes
     accumulation = -(-training.global_batch // max(1, training.micro_batch * layout.data))

@@ -13,18 +13,22 @@ from datetime import date
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from rackrate.facts.accelerator import Accelerator
 from rackrate.facts.book import FactBook
 from rackrate.facts.names import resolve_card
 from rackrate.money import Money
 from rackrate.offers.conflicts import DATE_IS_SURE
-from rackrate.offers.offer import MachineShape, Offer, Term
+from rackrate.offers.offer import MachineShape, Offer, Term, is_bridged
 from rackrate.offers.table import OfferRow, OfferTable, Place
 from rackrate.problems import Code, Finding
 from rackrate.units import GIB
 from rackrate.values import Value, replace
+
+if TYPE_CHECKING:
+    from rackrate.offers.own import OwnLine, OwnPrices
+    from rackrate.offers.own_standing import Standing
 
 DATA = Path(__file__).parent / "data"
 
@@ -62,20 +66,30 @@ class Record(NamedTuple):
 
 
 class Catalog(Value, frozen=True, kw_only=True):
-    """A price list: the table, the lines that could not be read, and the SHA-256 of the files in hex."""
+    """A price list: the table, the lines that could not be read, and the SHA-256 of the files in hex.
+
+    ``own`` says what became of each of a user's own prices.
+    """
 
     table: OfferTable
     findings: tuple[Finding, ...]
     digest: str
+    own: tuple[Standing, ...] = ()
 
 
-def load(book: FactBook, *, at: date | None = None, data: Path = DATA) -> Catalog:
-    """The price lists in ``data``, with cards and billing rules of ``book``.
+_OBSERVED_ON = -4
+_FOR_EVER = "9999-12-31"
 
-    ``at`` is the day whose billing rules count (None: the latest of each). A
-    line that cannot be read becomes a finding and never sinks the rest.
+
+def load(book: FactBook, *, at: date | None = None, data: Path = DATA, own: OwnPrices | None = None) -> Catalog:
+    """The price lists in ``data``, with cards and billing rules of ``book``, and a user's ``own`` prices over them.
+
+    ``at`` is the day whose billing rules count and after which nothing was seen
+    yet (None: the latest of each). A line that cannot be read becomes a finding
+    and never sinks the rest.
     """
-    reader = _Reader(book.accelerators, _places(data))
+    reader = _Reader(book.accelerators, _places(data, own))
+    last = at.isoformat() if at is not None else _FOR_EVER
     digest = hashlib.sha256((data / "regions.csv").read_bytes())
     lines: list[list[str]] = []
     rows: list[OfferRow] = []
@@ -84,14 +98,33 @@ def load(book: FactBook, *, at: date | None = None, data: Path = DATA) -> Catalo
         content = path.read_bytes()
         digest.update(content)
         for number, line in _lines(path.name, content, findings):
+            if len(line) > -_OBSERVED_ON and line[_OBSERVED_ON] > last:
+                continue  # nobody had seen it on the day of the question
             try:
                 rows.append(reader.row(line))
                 lines.append(line)
             except (ValueError, ArithmeticError) as problem:
                 findings.append(_unreadable(f"{path.name}:{number}", problem))
+    ours = [line for line in _own_lines(own, book, lines) if line.cells[_OBSERVED_ON] <= last] if own else []
+    rows.extend(reader.row(line.cells) for line in ours)
+    lines.extend(line.cells for line in ours)
     make = partial(_offer, lines, rows, _ids(lines), book.accelerators)
     table = OfferTable.from_rows(rows, make, book.rules_of, at=at)
-    return Catalog(table=table, findings=tuple(findings), digest=digest.hexdigest())
+    found = Catalog(table=table, findings=tuple(findings), digest=digest.hexdigest())
+    return _with_own(found, ours, rows) if ours else found
+
+
+def _own_lines(own: OwnPrices, book: FactBook, listed: Sequence[Sequence[str]]) -> list[OwnLine]:
+    from rackrate.offers.own import completed  # few have prices of their own
+
+    return completed(own, listed, Record._fields, book)
+
+
+def _with_own(found: Catalog, ours: Sequence[OwnLine], rows: Sequence[OfferRow]) -> Catalog:
+    from rackrate.offers.own_standing import settled
+
+    table, standings = settled(found.table, ours, [row.dated for row in rows])
+    return replace(found, table=table, own=standings)
 
 
 def _lines(name: str, content: bytes, findings: list[Finding]) -> Iterator[tuple[int, list[str]]]:
@@ -107,15 +140,16 @@ def _lines(name: str, content: bytes, findings: list[Finding]) -> Iterator[tuple
             yield lines.line_num, line
 
 
-def _places(data: Path) -> dict[tuple[str, str], Place]:
-    """Country and groups of each (provider, region); the provider ``*`` stands for any."""
+def _places(data: Path, own: OwnPrices | None = None) -> dict[tuple[str, str], Place]:
+    """Country and groups of each (provider, region); the provider ``*`` stands for any, an own place for a bundled."""
     with (data / "regions.csv").open(encoding="utf-8", newline="") as file:
         lines = csv.reader(file)
         next(lines)
-        return {
+        places = {
             (provider, region): (region, country, tuple(groups.split("|")))
             for provider, region, country, groups in lines
         }
+    return places | own.places if own else places
 
 
 class _Reader:
@@ -131,7 +165,7 @@ class _Reader:
     def row(self, line: Sequence[str]) -> OfferRow:
         """The columns' share of ``line``; unpacked by position, which is much faster than by name."""
         provider, name, product, label, memory, form, gpus, share, _, _, region, market, price, currency, *rest = line
-        term, hours, prepaid, terms, days, _, excludes, flags, _, observed_on, observed_how, _, _ = rest
+        term, hours, prepaid, terms, days, disk, excludes, flags, _, observed_on, observed_how, _, _ = rest
         machine = (label, memory, form, gpus, share)
         shapes, count, part = self._machines.get(machine) or self._machine(machine)
         return OfferRow(
@@ -157,13 +191,15 @@ class _Reader:
             "host" in excludes,
             self._days.get(observed_on) or self._day(observed_on),
             observed_how in DATE_IS_SURE,
+            float(disk) if disk else 0.0,
         )
 
     def _machine(self, machine: tuple[str, ...]) -> tuple[tuple[MachineShape, ...], int, float]:
         label, memory, form, gpus, share = machine
         cards = resolve_card(label, self._accelerators, float(memory) if memory else None, form)
         count, part = int(gpus), _share(share)
-        shapes = tuple(MachineShape(accelerator=card, gpus=count, share=part) for card in cards)
+        bridged = is_bridged(form)
+        shapes = tuple(MachineShape(accelerator=card, gpus=count, share=part, bridged=bridged) for card in cards)
         self._machines[machine] = (shapes, count, part)
         return self._machines[machine]
 
@@ -244,6 +280,8 @@ def _offer(
         commitment_unknown=row.commitment_unknown,
         price_is_from="price_is_from" in flags,
         virtual_gpu="virtual_gpu" in flags,
+        own="own" in flags,
+        negotiated="negotiated" in flags,
         excludes=_words(record.excludes),
         doubts=_words(record.doubts),
         note=record.note,

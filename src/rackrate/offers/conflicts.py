@@ -12,7 +12,8 @@ precedence, first difference decides:
 5. the later row of the file.
 
 The others stay in the table, marked as superseded. The same thing from two
-sellers (a cloud and its reseller) is two series: both can be bought.
+sellers (a cloud and its reseller) is two series: both can be bought. For a
+user's own prices see ``own_standing``.
 """
 
 from __future__ import annotations
@@ -24,6 +25,9 @@ from numpy.typing import NDArray
 
 from rackrate.offers.offer import Offer
 from rackrate.problems import Code, Finding, Severity
+
+NOT_AFTER = "not_after"
+"""How an offer was observed whose date is only the last on which it can have been seen."""
 
 DATE_IS_SURE = frozenset({"page_read", "generated", "not_before"})
 """Ways of observing that prove that a price is not older than its date."""
@@ -58,15 +62,23 @@ def disagreements(offers: Sequence[Offer]) -> tuple[Finding, ...]:
         Finding(
             code=Code.OFFERS_DISAGREE,
             subject=used.id,
-            severity=Severity.INFO if resold else Severity.WARNING,
+            severity=Severity.INFO if resold or used.own else Severity.WARNING,
             observed="; ".join(_seen(offer) for offer in offers),
             expected="one price",
-            action="choose the seller" if resold else "the newest is used; look at the price before renting",
+            action=_next_step(used, resold=resold),
             source="; ".join(dict.fromkeys(offer.source for offer in offers)),
         ),
     )
 
 
+def _next_step(used: Offer, *, resold: bool) -> str:
+    if used.own:
+        return "your own price is used"
+    return "choose the seller" if resold else "the newest is used; look at the price before renting"
+
+
 def _seen(offer: Offer) -> str:
     price = offer.price_per_hour
-    return f"{price.amount:f} {price.currency}/h from {offer.provider}, {offer.observed_on} ({offer.observed_how})"
+    hourly = f"{price.rounded(6).amount.normalize():f} {price.currency}/h"
+    own = "own, " if offer.own else ""
+    return f"{own}{hourly} from {offer.provider}, {offer.observed_on} ({offer.observed_how})"

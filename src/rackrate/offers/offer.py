@@ -27,12 +27,20 @@ class Term(Value, frozen=True, kw_only=True):
 class MachineShape(Value, frozen=True, kw_only=True):
     """What memory and speed depend on: card, count, share of a card.
 
-    ``share`` below 1 is a slice (MIG, vGPU). Offers of the same shape get the same estimates.
+    ``share`` below 1 is a slice (MIG, vGPU); ``bridged``: the seller says that
+    bridges join cards which can also come without. Offers of the same shape
+    get the same estimates.
     """
 
     accelerator: str
     gpus: int
     share: float = 1.0
+    bridged: bool = False
+
+
+def is_bridged(form_factor: str) -> bool:
+    """Whether a form factor as sold (``PCIe-NVLink``) says that bridges join the cards."""
+    return "nvlink" in form_factor.casefold()
 
 
 class Offer(Value, frozen=True, kw_only=True):
@@ -52,6 +60,8 @@ class Offer(Value, frozen=True, kw_only=True):
     commitment whose length nobody states. ``price_is_from``: the lowest of
     several prices. ``virtual_gpu``: a card reached through software, not
     passed through whole. ``validity_days``: when a credit pack lapses.
+    ``own``: a user's own price; ``negotiated``: one that holds for the user
+    whatever the list says.
     ``doubts`` are codes of the reasons to check the row (see ``gates``).
     """
 
@@ -87,6 +97,8 @@ class Offer(Value, frozen=True, kw_only=True):
     price_is_from: bool = False
     virtual_gpu: bool = False
     superseded: bool = False
+    own: bool = False
+    negotiated: bool = False
     doubts: tuple[str, ...] = ()
 
     @property
@@ -97,4 +109,7 @@ class Offer(Value, frozen=True, kw_only=True):
     @property
     def shapes(self) -> tuple[MachineShape, ...]:
         """The machine shapes that this offer can turn out to be."""
-        return tuple(MachineShape(accelerator=c, gpus=self.gpus, share=self.share) for c in self.cards)
+        bridged = is_bridged(self.form_factor)
+        return tuple(
+            MachineShape(accelerator=c, gpus=self.gpus, share=self.share, bridged=bridged) for c in self.cards
+        )

@@ -1,8 +1,8 @@
 """The offer table: coded columns for filtering and bounding, records only for what survives.
 
-A column holds one entry per offer; names are codes into a vocabulary. A record
-(``Offer``, exact in Decimal) is made when it is asked for, so the table also
-serves lists of millions of rows.
+A column holds one entry per offer, or in a very long list one per lot of
+offers that are alike but for their price (see ``Lots``); names are codes into a
+vocabulary. A record (``Offer``, exact in Decimal) is made when it is asked for.
 """
 
 from __future__ import annotations
@@ -56,6 +56,44 @@ class OfferRow(NamedTuple):
     excludes_host: bool
     day: int
     dated: bool
+    includes_disk_gb: float = 0.0
+
+
+class BillingClass(NamedTuple):
+    """What decides how an offer is billed, beside its price and term; an empty ``name`` stands for any."""
+
+    provider: str
+    name: str
+    interruptible: bool
+    currency: str
+    includes_disk_gb: float
+    prepaid: bool
+
+
+class Lots(Value, frozen=True, kw_only=True, eq=False):
+    """The offers behind a table's entries, where an entry stands for several that differ in nothing a plan asks.
+
+    They can differ in price, product, name and date. Offers are numbered by
+    entry, then from the cheapest up, of one price the newest first; ``first``
+    has the number of each entry's first offer and, last, how many there are.
+    ``by_thing`` has the numbers of the offers in order of ``thing``.
+    """
+
+    first: Codes
+    price_per_hour: Floats
+    thing: Codes
+    by_thing: Codes
+
+    def entry(self, number: int) -> int:
+        """The entry that the offer ``number`` belongs to."""
+        return int(np.searchsorted(self.first, number, side="right")) - 1
+
+    def same_thing(self, number: int) -> list[int]:
+        """The numbers of all observations of the thing that ``number`` is one of."""
+        code = self.thing[number]
+        ends = [np.searchsorted(self.thing, code, side, sorter=self.by_thing) for side in ("left", "right")]
+        found: list[int] = self.by_thing[ends[0] : ends[1]].tolist()
+        return sorted(found)
 
 
 class OfferTable(Value, frozen=True, kw_only=True, eq=False):
@@ -63,25 +101,29 @@ class OfferTable(Value, frozen=True, kw_only=True, eq=False):
 
     Vocabularies: ``shape_sets`` (the shapes that an ambiguous card can be; the
     empty set is an unknown card), ``providers``, ``products``, ``places``,
-    ``markets``, ``currencies``, ``term_units``; the columns ``shape_set``,
-    ``provider``, ... are codes into them. ``price_per_hour`` is of the whole
-    offer in its own currency; ``priced`` says that it is a positive number.
-    ``term_hours`` is what one price buys, ``minimum_terms`` the least number
-    sold, ``validity_hours`` the life of a credit pack (infinite for others).
-    ``granularity_s``, ``minimum_s``, ``minimum_once``, ``lapses_on_stop`` and
-    ``meter_known`` are the provider's meter (see ``meter.Meter``).
-    ``observed_day`` is the proleptic ordinal of the date. ``thing`` numbers the
-    things sold; observations of one thing by one seller form a price series,
-    of which one is not ``superseded``.
+    ``markets``, ``currencies``, ``term_units``, ``billing_classes`` with their
+    ``meters``; the columns ``shape_set``, ``provider``, ... are codes into them.
+    ``price_per_hour`` is of the whole offer in its own currency; ``priced``
+    says that it is a positive number. ``term_hours`` is what one price buys,
+    ``minimum_terms`` the least number sold, ``validity_hours`` the life of a
+    credit pack (infinite for others). ``observed_day`` is the proleptic ordinal
+    of the date. ``thing`` numbers the things sold; observations of one thing by
+    one seller form a price series, of which one is not ``superseded``.
+
+    ``record`` makes the exact offer of a number. Offers are numbered as the
+    entries are, unless these are ``lots``; of a lot, price, product, day and
+    thing are those of its first offer.
     """
 
     shape_sets: tuple[tuple[MachineShape, ...], ...]
     providers: tuple[str, ...]
-    products: tuple[str, ...]
+    products: Sequence[str]
     places: tuple[Place, ...]
     markets: tuple[str, ...]
     currencies: tuple[str, ...]
     term_units: tuple[str, ...]
+    billing_classes: tuple[BillingClass, ...]
+    meters: tuple[Meter, ...]
     shape_set: Codes
     provider: Codes
     product: Codes
@@ -89,6 +131,7 @@ class OfferTable(Value, frozen=True, kw_only=True, eq=False):
     market: Codes
     currency: Codes
     term_unit: Codes
+    billing: Codes
     gpus: Codes
     share: Floats
     price_per_hour: Floats
@@ -101,15 +144,11 @@ class OfferTable(Value, frozen=True, kw_only=True, eq=False):
     commitment_unknown: Bools
     price_is_from: Bools
     excludes_host: Bools
-    granularity_s: Floats
-    minimum_s: Floats
-    minimum_once: Bools
-    lapses_on_stop: Bools
-    meter_known: Bools
     observed_day: Codes
     thing: Codes
     superseded: Bools
     record: Callable[[int], Offer]
+    lots: Lots | None = None
 
     @classmethod
     def from_offers(
@@ -142,7 +181,7 @@ class OfferTable(Value, frozen=True, kw_only=True, eq=False):
         term_hours = _floats([row.term_hours for row in rows])
         price_per_hour = _floats([row.price_per_term for row in rows]) / term_hours
         priced = np.isfinite(price_per_hour) & (price_per_hour > 0)
-        meters = _meters(rows, rules_of, at)
+        billing_classes, billing = _coded(_classes(rows, rules_of))
         return cls(
             shape_sets=shape_sets,
             providers=providers,
@@ -151,6 +190,8 @@ class OfferTable(Value, frozen=True, kw_only=True, eq=False):
             markets=markets,
             currencies=currencies,
             term_units=term_units,
+            billing_classes=billing_classes,
+            meters=meters_of(billing_classes, rules_of, at),
             shape_set=shape_set,
             provider=provider,
             product=product,
@@ -158,6 +199,7 @@ class OfferTable(Value, frozen=True, kw_only=True, eq=False):
             market=market,
             currency=currency,
             term_unit=term_unit,
+            billing=billing,
             gpus=_ints([row.gpus for row in rows]),
             share=_floats([row.share for row in rows]),
             price_per_hour=price_per_hour,
@@ -170,11 +212,6 @@ class OfferTable(Value, frozen=True, kw_only=True, eq=False):
             commitment_unknown=_bools([row.commitment_unknown for row in rows]),
             price_is_from=_bools([row.price_is_from for row in rows]),
             excludes_host=_bools([row.excludes_host for row in rows]),
-            granularity_s=_floats([float(meter.granularity_s) for meter in meters]),
-            minimum_s=_floats([float(meter.minimum_s) for meter in meters]),
-            minimum_once=_bools([meter.per_resource for meter in meters]),
-            lapses_on_stop=_bools([meter.lapses_on_stop for meter in meters]),
-            meter_known=_bools([meter.is_known for meter in meters]),
             observed_day=day,
             thing=thing,
             superseded=superseded(series, priced, dated, day, price_per_hour),
@@ -184,19 +221,37 @@ class OfferTable(Value, frozen=True, kw_only=True, eq=False):
     def __len__(self) -> int:
         return len(self.shape_set)
 
-    def offer(self, index: int) -> Offer:
-        """The exact record of row ``index``, with what other observations of the same thing say."""
-        offer = self._marked(index)
-        same = np.flatnonzero(self.thing == self.thing[index])
+    @property
+    def sizes(self) -> NDArray[np.intp]:
+        """How many offers each entry stands for."""
+        return np.ones(len(self), dtype=np.intp) if self.lots is None else np.diff(self.lots.first).astype(np.intp)
+
+    @property
+    def count(self) -> int:
+        """How many offers there are."""
+        return len(self) if self.lots is None else int(self.lots.first[-1])
+
+    def number(self, index: int) -> int:
+        """The number of the first, cheapest offer of the entry ``index``."""
+        return index if self.lots is None else int(self.lots.first[index])
+
+    def price_of(self, number: int) -> float:
+        """The price per hour of the offer ``number``."""
+        prices = self.price_per_hour if self.lots is None else self.lots.price_per_hour
+        return float(prices[number])
+
+    def offer(self, number: int) -> Offer:
+        """The exact record of an offer, with what other observations of the same thing say."""
+        offer, same = self._marked(number), self._same_thing(number)
         if len(same) == 1:
             return offer
-        found = disagreements([offer if i == index else self._marked(i) for i in same.tolist()])
+        found = disagreements([offer if i == number else self._marked(i) for i in same])
         return replace(offer, findings=(*offer.findings, *found)) if found else offer
 
-    def records(self, rows: Bools | None = None) -> tuple[Offer, ...]:
-        """The exact records of ``rows`` (all of them if None; for short lists)."""
-        chosen = range(len(self)) if rows is None else np.flatnonzero(rows).tolist()
-        return tuple(self.offer(i) for i in chosen)
+    def records(self, entries: Bools | None = None) -> tuple[Offer, ...]:
+        """The exact records of the first offer of each of ``entries`` (all if None; for short lists)."""
+        chosen = range(len(self)) if entries is None else np.flatnonzero(entries).tolist()
+        return tuple(self.offer(self.number(i)) for i in chosen)
 
     def surely(self, accelerator: str) -> Bools:
         """Which rows are whole or sliced cards of ``accelerator`` and cannot be anything else."""
@@ -214,9 +269,41 @@ class OfferTable(Value, frozen=True, kw_only=True, eq=False):
         """Which rows say where they are."""
         return np.array([bool(region) for region, _, _ in self.places], dtype=np.bool_)[self.place]
 
-    def _marked(self, index: int) -> Offer:
-        offer = self.record(index)
-        return replace(offer, superseded=True) if self.superseded[index] else offer
+    @property
+    def granularity_s(self) -> Floats:
+        """The step in which time is billed, in seconds (see ``meter.Meter``)."""
+        return _floats([float(meter.granularity_s) for meter in self.meters])[self.billing]
+
+    @property
+    def minimum_s(self) -> Floats:
+        """The least time that is billed, in seconds."""
+        return _floats([float(meter.minimum_s) for meter in self.meters])[self.billing]
+
+    @property
+    def minimum_once(self) -> Bools:
+        """Whether that least holds once for all starts."""
+        return _bools([meter.per_resource for meter in self.meters])[self.billing]
+
+    @property
+    def lapses_on_stop(self) -> Bools:
+        """Whether stopping forfeits the rest of a term."""
+        return _bools([meter.lapses_on_stop for meter in self.meters])[self.billing]
+
+    @property
+    def meter_known(self) -> Bools:
+        """Whether the provider's step was seen."""
+        return _bools([meter.is_known for meter in self.meters])[self.billing]
+
+    def _marked(self, number: int) -> Offer:
+        offer = self.record(number)
+        entry = number if self.lots is None else self.lots.entry(number)
+        return replace(offer, superseded=True) if self.superseded[entry] else offer
+
+    def _same_thing(self, number: int) -> list[int]:
+        if self.lots is not None:
+            return self.lots.same_thing(number)
+        found: list[int] = np.flatnonzero(self.thing == self.thing[number]).tolist()
+        return found
 
 
 def _row(offer: Offer) -> OfferRow:
@@ -243,6 +330,7 @@ def _row(offer: Offer) -> OfferRow:
         excludes_host="host" in offer.excludes,
         day=offer.observed_on.toordinal(),
         dated=offer.observed_how in DATE_IS_SURE,
+        includes_disk_gb=float(offer.includes_disk_gb),
     )
 
 
@@ -259,21 +347,30 @@ def _coded(values: Sequence[K]) -> tuple[tuple[K, ...], Codes]:
     return tuple(codes), column
 
 
-def _meters(rows: Sequence[OfferRow], rules_of: RulesOf | None, at: date | None) -> list[Meter]:
-    """The meter of every row; looked up once per provider, or per name where rules differ by product."""
-    meters: dict[tuple[str, str, bool], Meter] = {}
-    rules: dict[str, tuple[BillingRules, bool]] = {}
-    found = []
+def _classes(rows: Sequence[OfferRow], rules_of: RulesOf | None) -> list[BillingClass]:
+    """The billing class of every row; its name counts only where the provider's rules differ by product."""
+    by_name: dict[str, bool] = {}
+    classes = []
     for row in rows:
-        if row.provider not in rules:
-            those = rules_of(row.provider) if rules_of else BillingRules(provider=row.provider, rules=())
-            rules[row.provider] = (those, is_qualified(those))
-        held, by_name = rules[row.provider]
-        key = (row.provider, row.name if by_name else "", row.interruptible)
-        if key not in meters:
-            meters[key] = meter_of(held, row.name, interruptible=row.interruptible, at=at)
-        found.append(meters[key])
-    return found
+        provider = row.provider
+        if provider not in by_name:
+            by_name[provider] = rules_of is not None and is_qualified(rules_of(provider))
+        name = row.name if by_name[provider] else ""
+        classes.append(
+            BillingClass(provider, name, row.interruptible, row.currency, row.includes_disk_gb, row.prepaid)
+        )
+    return classes
+
+
+def meters_of(classes: Sequence[BillingClass], rules_of: RulesOf | None, at: date | None) -> tuple[Meter, ...]:
+    """The meter of each class under the rules in force at ``at``."""
+    made: dict[tuple[str, str, bool], Meter] = {}
+    for one in classes:
+        key = (one.provider, one.name, one.interruptible)
+        if key not in made:
+            rules = rules_of(one.provider) if rules_of else BillingRules(provider=one.provider, rules=())
+            made[key] = meter_of(rules, one.name, interruptible=one.interruptible, at=at)
+    return tuple(made[one.provider, one.name, one.interruptible] for one in classes)
 
 
 def _floats(values: Sequence[float]) -> Floats:

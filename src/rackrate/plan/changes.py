@@ -12,7 +12,7 @@ from rackrate.plan.numbers import quantity
 from rackrate.plan.pricing import finish_hours
 from rackrate.plan.question import Question
 from rackrate.plan.shapes import Estimator
-from rackrate.plan.slices import slice_of
+from rackrate.plan.slices import as_rented
 from rackrate.values import replace
 from rackrate.workload.workload import Serving, Workload
 
@@ -55,7 +55,7 @@ def _to_fit(question: Question, failure: NoEstimate) -> Iterator[Tried]:
     shape, layout = failure.shape, failure.layout
     if layout is None:
         return
-    card = slice_of(question.book.accelerators[shape.accelerator], shape.share)
+    card = as_rented(question.book.accelerators[shape.accelerator], shape)
     candidates = Candidates(formats=tuple(question.book.formats.values()))
     for found in smallest_changes(question.workload, card, layout, question.engine, candidates):
         change = Change(knob=found.knob, before=found.before, after=found.after)

@@ -6,7 +6,7 @@ Every offer is counted under the first test that it fails, in the order of
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -22,7 +22,7 @@ from rackrate.workload.requirements import meets
 Bools = NDArray[np.bool_]
 Codes = NDArray[np.int16]
 
-_NARROW = {Precision.FP8: "fp8_compute", Precision.FP4: "fp4_compute", Precision.INT8: "int8_compute"}
+NARROW = {Precision.FP8: "fp8_compute", Precision.FP4: "fp4_compute", Precision.INT8: "int8_compute"}
 """Arithmetic that a card has or lacks: wider types can be emulated in FP32, these would lose their point."""
 
 REASONS = tuple(Reason)
@@ -69,7 +69,9 @@ def _tests(question: Question) -> Iterator[tuple[Reason, Bools]]:
         yield Reason.GPU_COUNT, ~_any_of(table.gpus, limits.gpu_counts)
     if limits.max_gpus is not None:
         yield Reason.GPU_COUNT, table.gpus > limits.max_gpus
-    wanted, unwanted = limits.providers, limits.exclude_providers
+    wanted, unwanted = (
+        _ids(names, question.book.provider_ids) for names in (limits.providers, limits.exclude_providers)
+    )
     if wanted or unwanted:
         yield Reason.PROVIDER, _by(table.providers, table.provider, lambda name: not _chosen(name, wanted, unwanted))
     if limits.regions:
@@ -107,7 +109,7 @@ def _card_tests(question: Question) -> Iterator[tuple[Reason, Bools]]:
             Reason.CARD_PROPERTY,
             _by_set(question, lambda s: not all(_has_all(cards[x.accelerator], limits.require) for x in s)),
         )
-    narrow = _NARROW.get(question.workload.precision)
+    narrow = NARROW.get(question.workload.precision)
     if narrow is not None:
         yield (
             Reason.ARITHMETIC,
@@ -152,6 +154,12 @@ def _is_one_of(name: str, wanted: Collection[str]) -> bool:
     """Whether a market or provider is asked for: its own name, or the first words of it (``reserved``)."""
     folded = name.casefold()
     return any(folded == w.casefold() or folded.startswith((f"{w.casefold()}_", f"{w.casefold()}:")) for w in wanted)
+
+
+def _ids(names: Iterable[str], aliases: Mapping[str, str]) -> tuple[str, ...]:
+    """Providers by the id that offers use, whatever they were called (``oracle`` is ``oci``)."""
+    folded = {other.casefold(): name for other, name in aliases.items()}
+    return tuple(folded.get(name.casefold(), name) for name in names)
 
 
 def _is_named(name: str, wanted: Collection[str]) -> bool:

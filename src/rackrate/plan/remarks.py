@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rackrate.memory.estimate_types import MemoryEstimate
+from rackrate.offers.conflicts import NOT_AFTER
 from rackrate.plan.answer import Plan
 from rackrate.plan.budget import budget_for_plan
 from rackrate.plan.idle import oversized
 from rackrate.plan.question import Question
 from rackrate.problems import Code, Finding, Severity
+from rackrate.speed.startup import stored_bytes
+from rackrate.units import format_bytes
 from rackrate.workload.workload import Workload
 
 STALE_DAYS = 60
@@ -29,10 +32,19 @@ def _about_offer(question: Question, plan: Plan) -> Iterator[Finding | None]:
     offer = plan.offer
     yield from offer.findings
     age = (question.at - offer.observed_on).days
-    if age > STALE_DAYS:
+    if offer.observed_how == NOT_AFTER:
+        seen = f"the price has no date; it was there on {offer.observed_on} at the latest"
+        yield _warn(Code.PRICE_UNDATED, offer, seen, "look the price up before ordering")
+    elif age > STALE_DAYS:
         yield _warn(Code.PRICE_STALE, offer, f"price seen {age} days ago", "look the price up before ordering")
     if offer.price_is_from:
         yield _warn(Code.PRICE_SUSPECT, offer, "a 'from' price, the lowest of several", "expect to pay more")
+    weights, host = stored_bytes(question.workload), offer.host_memory_bytes
+    if host is not None and host < weights:
+        seen = f"{format_bytes(host)} of host memory for {format_bytes(weights)} of weights"
+        yield _warn(
+            Code.HOST_SMALL, offer, seen, "see that the engine streams weights to the card, or take a larger host"
+        )
     if offer.interruptible:
         yield _warn(
             Code.INTERRUPTIBLE,
@@ -54,18 +66,19 @@ def _about_fit(question: Question, plan: Plan) -> Iterator[Finding | None]:
 
 
 def short_of_concurrency(workload: Workload, memory: MemoryEstimate, replicas: int, card: str) -> Finding | None:
-    """A warning when ``replicas`` hold fewer full sequences than are asked for at once."""
+    """A warning when ``replicas`` hold fewer requests of the usual length than are asked for at once."""
     serving, cache = workload.serving, memory.cache
     if serving is None or cache is None:
         return None
-    held = cache.full_sequences * replicas
+    typical = max(1, serving.prompt_tokens + serving.output_tokens)
+    held = int(cache.tokens.likely / typical) * replicas
     if held >= serving.concurrency:
         return None
     return Finding(
         code=Code.SHORT_OF_CONCURRENCY,
         severity=Severity.WARNING,
         subject=card,
-        observed=f"room for {held} full sequences at once",
+        observed=f"room for {held} requests of {typical:,} tokens at once",
         expected=f"{serving.concurrency} at once",
         action="the rest wait in the queue; take a larger card or a shorter context for more",
     )

@@ -12,7 +12,7 @@ from rackrate.offers.offer import MachineShape
 from rackrate.plan.answer import NoEstimate, Reason, ShapeEstimate
 from rackrate.plan.machines import MACHINES_AT_MOST, UTILISATION_AT_MOST, machines_for, per_machine
 from rackrate.plan.question import Question
-from rackrate.plan.slices import slice_of
+from rackrate.plan.slices import as_rented
 from rackrate.speed.estimate import estimate as estimate_speed
 from rackrate.speed.estimate_types import SpeedEstimate
 from rackrate.speed.startup import startup_hours
@@ -89,7 +89,7 @@ class _Trial(Value, frozen=True, kw_only=True):
 
 
 def _best(estimator: Estimator, shape: MachineShape) -> Outcome:
-    card = slice_of(estimator.question.book.accelerators[shape.accelerator], shape.share)
+    card = as_rented(estimator.question.book.accelerators[shape.accelerator], shape)
     tried = [
         _outcome(_Trial(estimator=estimator, shape=shape, card=card, layout=layout))
         for layout in estimator.layouts(shape.gpus)

@@ -1,12 +1,19 @@
-"""A share of a card seen as a smaller card."""
+"""A card as it is rented: a share of it, with or without the bridge that it could have."""
 
 from __future__ import annotations
 
 from rackrate.evidence import Kind
 from rackrate.facts.accelerator import Accelerator
+from rackrate.offers.offer import MachineShape
 from rackrate.values import replace
 
 _SHARED = ("memory_total_bytes", "bandwidth_bytes_per_s", "peak_", "power_")
+
+
+def as_rented(accelerator: Accelerator, shape: MachineShape) -> Accelerator:
+    """The card as machines of this shape have it: sliced, and joined by PCIe unless bridges are stated."""
+    card = slice_of(accelerator, shape.share)
+    return card if shape.bridged or not card.nvlink_bridge_max_gpus else replace(card, nvlink_bridge_max_gpus=0)
 
 
 def slice_of(accelerator: Accelerator, share: float) -> Accelerator:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from rackrate.workload.workload import Assumption
 
 REASONS = {
+    "bridge_assumed": "a bridge joins these cards; without one PCIe does, and tensor parallelism is slower",
     "fresh_machine": "the machine is new: nothing is cached, so image and model are fetched while the meter runs; "
     "the rates are assumptions named in rackrate.speed.startup",
     "asked_sizes": "the keys that were given belong to this task",
