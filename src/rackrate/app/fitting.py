@@ -153,7 +153,8 @@ def _unsupported(workload: Workload, card: Accelerator) -> list[Finding]:
 
 def _changes(here: Context, workload: Workload, card: Accelerator, layout: Layout) -> tuple[Change, ...]:
     """Single changes that make the workload fit, the smallest first, among all known formats."""
-    candidates = Candidates(formats=tuple(here.book.formats.values()))
+    engines = tuple(map(here.book.engine, here.book.engine_ids))
+    candidates = Candidates(formats=tuple(here.book.formats.values()), engines=engines)
     return smallest_changes(workload, card, layout, here.book.engine(workload.engine_id), candidates)
 
 

@@ -135,6 +135,11 @@ def _paths(folder: str, found: list[Finding]) -> Iterator[tuple[str, Path]]:
             yield name, path
 
 
+def files_of(folder: str) -> list[str]:
+    """The names of the files of a folder that would be read."""
+    return [name for name, _ in _paths(folder, []) if _kind(name)]
+
+
 def _content(path: Path, place: str, found: list[Finding]) -> bytes | None:
     try:
         with path.open("rb") as file:

@@ -21,6 +21,7 @@ RANKS = (
     "training.optimizer",
     "serving.cache_precision",
     "training.pure_16bit",
+    "engine",
     "quantization",
     "task",
     "limits.gpu_counts",
@@ -38,9 +39,10 @@ BIT_CLASSES = (6.0, 5.0, 0.0)
 
 
 class Candidates(Value, frozen=True, kw_only=True):
-    """What may be tried beyond sizes: weight formats and optimizers that the caller knows of."""
+    """What may be tried beyond sizes: weight formats, optimizers and engines that the caller knows of."""
 
     formats: tuple[WeightFormat, ...] = ()
+    engines: tuple[Engine, ...] = ()
     optimizers: tuple[str, ...] = ("adamw-8bit", "paged-adamw-8bit")
 
 
@@ -107,6 +109,7 @@ def _all_changes(case: Case, candidates: Candidates, wanted: Verdict) -> Iterato
     if case.workload.serving is not None:
         yield from _serving_changes(case, case.workload.serving, wanted)
     yield from _format_changes(case, candidates, wanted)
+    yield _first("engine", case.engine.id, _other_engines(case, candidates), wanted)
     yield _first("limits.gpu_counts", str(case.layout.gpus), _wider(case), wanted)
 
 
@@ -129,6 +132,19 @@ def _training_changes(case: Case, now: Training, candidates: Candidates, wanted:
     if not now.pure_16bit and not case.workload.task.trains_adapters:
         pure = [("true", _with_training(case, replace(now, pure_16bit=True)))]
         yield _first("training.pure_16bit", "false", pure, wanted)
+
+
+def _other_engines(case: Case, candidates: Candidates) -> list[tuple[str, Case]]:
+    """The same work in other engines that do the task, load the format and run on the card's vendor."""
+    work, vendor = case.workload, case.accelerator.vendor
+    return [
+        (engine.id, replace(case, engine=engine))
+        for engine in candidates.engines
+        if engine.id != case.engine.id
+        and work.task in engine.tasks
+        and work.weights.id in engine.weight_formats
+        and vendor in engine.vendors
+    ]
 
 
 def _stronger(now: Checkpointing) -> tuple[Checkpointing, ...]:

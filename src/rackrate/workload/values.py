@@ -42,7 +42,7 @@ def read_value(key: Key, raw: object, subject: str) -> Value | Finding:
             subject=subject,
             observed=shown(raw),
             expected=expected(key),
-            action=str(wrong) if isinstance(wrong, ValueError) else "write a smaller number",
+            action=_step(key, wrong),
         )
     if _outside(key, value):
         return Finding(
@@ -50,9 +50,17 @@ def read_value(key: Key, raw: object, subject: str) -> Value | Finding:
             subject=subject,
             observed=shown(raw),
             expected=expected(key),
-            action="choose a value within the bounds",
+            action=f"choose from {key.low:g} to {key.high:g}{f' {key.unit}' if key.unit else ''}",
         )
     return value
+
+
+def _step(key: Key, wrong: Exception) -> str:
+    """What to write instead; a reader's own words where they say it."""
+    if isinstance(wrong, OverflowError):
+        return "write a smaller number"
+    text = str(wrong)
+    return f"write it as in {key.example}" if text.startswith("not a number") and key.example else text
 
 
 def expected(key: Key) -> str:

@@ -103,40 +103,33 @@ def gemma4(reader: Reader, kind: str) -> Model:
     beside the dense block (class Gemma4ForCausalLM).
     """
     size = sizes(reader, head_dim=256)
+    wide, same = reader.whole("global_head_dim", default=512), reader.flag("attention_k_eq_v")
+    few = (reader.maybe("num_global_key_value_heads") if same else None) or size.kv_heads
     kinds = layer_kinds(reader, kind, size.layers)
     kinds[-1:] = [FULL] if kinds else []
-    wide = reader.whole("global_head_dim", default=512)
-    same = reader.flag("attention_k_eq_v")
-    few = (reader.maybe("num_global_key_value_heads") if same else None) or size.kv_heads
-    sharing = size.layers - reader.count("num_kv_shared_layers")
-    extra = _per_layer_input(reader, size)
+    own = size.layers - reader.count("num_kv_shared_layers")
+    common = _beside(reader, size) + _per_layer_input(reader, size) + Account(norms=4 * size.hidden)
+    double = 2 if reader.flag("use_double_wide_mlp") else 1
     layers = []
     for n, each in enumerate(kinds):
-        own = n < sharing
-        attending = _gemma_attention(size, wide if each == FULL else size.head_dim, few if each == FULL else size.kv_heads)
-        if each == FULL and same and own:
-            attending += Account(attention=-size.hidden * few * wide)
-        if not own:
-            width = wide if each == FULL else size.head_dim
-            held = few if each == FULL else size.kv_heads
-            missing = size.hidden * held * width * (1 if each == FULL and same else 2)
-            attending += Account(attention=-missing, norms=-width)
-            attending += Account(attention=-(size.hidden * held * width if each == FULL and same else 0))
-        block = size.width * (2 if not own and reader.flag("use_double_wide_mlp") else 1)
-        feed = Account(mlp=mlp(size.hidden, block), norms=4 * size.hidden) + _beside(reader, size)
-        layers.append(Layer(kind=each if own else NONE, parts=attending + feed + extra))
+        head_dim, kv_heads = (wide, few) if each == FULL else (size.head_dim, size.kv_heads)
+        held = 0 if n >= own else 1 if same and each == FULL else 2
+        attending = _gemma_attention(replace(size, head_dim=head_dim, kv_heads=kv_heads), held)
+        feed = Account(mlp=mlp(size.hidden, size.width * (1 if n < own else double)))
+        layers.append(Layer(kind=each if held else NONE, parts=attending + feed + common))
     notes = f"full layers use head_dim {wide} and {few} kv heads" + (", K=V shared" if same else "")
     shape = Shape(window=window_of(reader, kind), notes=notes)
     if reader.flag("enable_moe_block"):
-        count = experts_of(reader, Experts())
-        shape = mixture_shape(reader, kind, count, [], notes)
+        shape = mixture_shape(reader, kind, experts_of(reader, Experts()), [], notes)
     outside = ends(size, tied=tied(reader, default=True), norm=1) + _per_layer_tables(reader, size)
     return decoder(reader, size, layers, outside, shape)
 
 
-def _gemma_attention(size: Sizes, head_dim: int, kv_heads: int) -> Account:
-    heads = grouped(size.hidden, size.heads, kv_heads, head_dim)
-    return Account(attention=attention(heads), norms=2 * head_dim)
+def _gemma_attention(size: Sizes, held: int) -> Account:
+    """Attention with ``held`` projections to keys and values (0: a cache is borrowed), norms of queries and keys."""
+    query, key = size.heads * size.head_dim, size.kv_heads * size.head_dim
+    heads = Heads(hidden=size.hidden, query=query, key=key * min(held, 1), value=key * max(held - 1, 0), out=query)
+    return Account(attention=attention(heads), norms=size.head_dim * (2 if held else 1))
 
 
 def _beside(reader: Reader, size: Sizes) -> Account:
@@ -175,10 +168,7 @@ def gemma3n(reader: Reader, kind: str) -> Model:
     streams, rank = reader.whole("altup_num_inputs", default=4), reader.whole("laurel_rank", default=64)
     altup = size.hidden * (streams + 2) + streams * streams * (streams + 1)
     common = Account(norms=5 * size.hidden, other=altup + 2 * rank * size.hidden) + _per_layer_input(reader, size)
-    whole = _gemma_attention(size, size.head_dim, size.kv_heads)
-    borrowed = whole + Account(
-        attention=-2 * size.hidden * size.kv_heads * size.head_dim, norms=-size.head_dim
-    )
+    whole, borrowed = _gemma_attention(size, 2), _gemma_attention(size, 0)
     layers = [
         Layer(
             kind=each if n < sharing else NONE,

@@ -1,0 +1,143 @@
+"""From a configuration to a model: which family reads it, and what all families have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from rackrate.facts.architecture import encoder, hybrid, latent, mixture, seq2seq, uneven
+from rackrate.facts.architecture.dense import STYLES, dense
+from rackrate.facts.architecture.mixture import EXPERTS
+from rackrate.facts.architecture.quantization import native_format
+from rackrate.facts.architecture.reader import Reader
+from rackrate.facts.architecture.vision import TOWERS, vision_language
+from rackrate.facts.model import Model
+from rackrate.problems import Code, Finding
+from rackrate.values import replace
+
+MOST_PARAMETERS = 10**17
+"""A count above this is no model: a thousand times the largest."""
+
+# Types that are another one under a second name.
+_SAME = {
+    "qwen3_5": "qwen3_5_text",
+    "qwen3_5_moe": "qwen3_5_moe_text",
+    "gemma3": "gemma3_text",
+    "gemma4": "gemma4_text",
+    "gemma3n": "gemma3n_text",
+    "llama4": "llama4_text",
+    "kimi_k25": "deepseek_v3",
+    "phi4": "phi3",
+    "deci": "nemotron-nas",
+    "RefinedWeb": "falcon",
+    "RefinedWebModel": "falcon",
+    "deepseek": "deepseek_v2",
+    "grok": "grok-1",
+    "minimax_text_01": "minimax",
+    "MiniMaxText01": "minimax",
+    "lfm2_moe": "lfm2",
+}
+
+
+def model_of(config: Mapping[str, object], *, id: str) -> Model | tuple[Finding, ...]:  # noqa: A002 - as users say
+    """The model that a Hugging Face ``config.json`` describes, or what is wrong with it.
+
+    Parameter counts are exact for types whose class is known; an unknown type
+    is read as a decoder of the usual kind, and a remark says so. Never raises,
+    whatever the table holds.
+    """
+    if not isinstance(config, Mapping):
+        return (_no_table(),)
+    reader = Reader(config, "config.json")
+    kind = kind_of(reader)
+    if not kind and not any(key in reader for key in ("hidden_size", "n_embd", "d_model")):
+        reader.missing("model_type", "the type of the model, such as 'llama' or 'qwen3'")
+        return tuple(reader.findings)
+    found = _model(reader, kind)
+    return finished(reader, found, id=id, kind=kind)
+
+
+def finished(reader: Reader, found: Model, *, id: str, kind: str) -> Model | tuple[Finding, ...]:  # noqa: A002
+    """The model with its name and native format; or the findings that came up."""
+    if not 0 < found.params_total <= MOST_PARAMETERS and not reader.findings:
+        reader.wrong("hidden_size", found.params_total, f"sizes that make at most {MOST_PARAMETERS} parameters")
+    if reader.findings:
+        return tuple(reader.findings)
+    if reader.defaulted:
+        _remark_defaults(reader)
+    return replace(
+        found,
+        id=id,
+        family=kind or "decoder",
+        native_dtype=native_format(reader),
+        source="config.json of the model itself",
+        remarks=tuple(reader.remarks),
+    )
+
+
+def kind_of(reader: Reader) -> str:
+    """The type of the model, in the spelling of the tables of types."""
+    kind = reader.text("model_type")
+    return _SAME.get(kind, kind) if not _nested(reader) else kind
+
+
+def _nested(reader: Reader) -> bool:
+    return reader.inner("text_config", "llm_config", "language_config", "thinker_config") is not None
+
+
+def _model(reader: Reader, kind: str) -> Model:
+    if kind in encoder.TYPES:
+        return encoder.TYPES[kind](reader, kind)
+    if kind in seq2seq.TYPES:
+        return seq2seq.TYPES[kind](reader, kind)
+    if _nested(reader) or kind in TOWERS:
+        return vision_language(reader, kind, text_model)
+    return text_model(reader, kind)
+
+
+def text_model(reader: Reader, kind: str) -> Model:
+    """A decoder of any family."""
+    kind = _SAME.get(kind, kind)
+    if kind in hybrid.TYPES:
+        return hybrid.TYPES[kind](reader, kind)
+    if kind in uneven.TYPES:
+        return uneven.TYPES[kind](reader, kind)
+    if kind in latent.TYPES:
+        return latent.latent(reader, kind)
+    if kind in mixture.TYPES:
+        return mixture.mixture(reader, kind)
+    if kind in STYLES:
+        return dense(reader, kind)
+    return _fallback(reader, kind)
+
+
+def _fallback(reader: Reader, kind: str) -> Model:
+    """An unknown type, read by the keys that it has."""
+    read_as, model = "a decoder like Llama", dense
+    if "kv_lora_rank" in reader:
+        read_as, model = "a decoder with latent attention like DeepSeek-V3", latent.latent
+    elif any(key in reader for key in EXPERTS):
+        read_as, model = "a mixture of experts like Mixtral", mixture.mixture
+    reader.remark(
+        "model_type",
+        f"the unknown type {kind!r}, read as {read_as}",
+        "a type whose class is known",
+        "treat the parameter count as approximate; give the folder with its safetensors for the exact one",
+    )
+    return model(reader, kind)
+
+
+def _remark_defaults(reader: Reader) -> None:
+    used = ", ".join(f"{key} {value}" for key, value in sorted(reader.defaulted.items()))
+    reader.remark("text_config", f"left out: {used}", "every size", "compare them with the model's documentation")
+
+
+def _no_table() -> Finding:
+    return Finding(
+        code=Code.BAD_VALUE,
+        subject="config.json",
+        observed="no table",
+        expected='an object such as {"model_type": "llama", ...}',
+        action="give the config.json of the model",
+    )
+
+
