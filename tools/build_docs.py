@@ -16,20 +16,22 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+import click
 from build_picture import picture
 from claims import known
 from claims.asking import AS_OF, printed
 from claims.page import claims_page
 
+from rackrate.app import wire, wire_facts
 from rackrate.app.context import facts
-from rackrate.app.wire import DOCUMENTS
-from rackrate.cli.main import VERBS
+from rackrate.cli.main import VERBS, main as command_line
 from rackrate.facts.accelerator import Accelerator
 from rackrate.units import MIB
 from rackrate.workload.reference import workload_reference
 
 ROOT = Path(__file__).parents[1]
 SCHEMAS = ROOT / "src" / "rackrate" / "app" / "schemas"
+DOCUMENTS = wire.DOCUMENTS | wire_facts.DOCUMENTS
 COMMAND = "python tools/build_docs.py"
 MADE = f"<!-- Made by `{COMMAND}`; changes here are lost. -->\n\n"
 
@@ -44,8 +46,18 @@ def cli_page() -> str:
         "width is 80 columns, and `NO_COLOR` is honoured. Exit codes: 0, it is answered; 3, the answer is no\n"
         "(no plan, or it does not fit); 2, the request could not be understood.\n\n"
     )
-    parts = [_help("rackrate"), *(_help(f"rackrate {verb}") for verb in VERBS)]
+    parts = [_help("rackrate"), *(_help(f"rackrate {verb}") for verb in _verbs())]
     return MADE + intro + "\n".join(parts)
+
+
+def _verbs() -> Iterator[str]:
+    """Every verb, and the actions of those that have some."""
+    context = click.Context(command_line)
+    for verb in VERBS:
+        yield verb
+        command = command_line.get_command(context, verb)
+        if isinstance(command, click.Group):
+            yield from (f"{verb} {action}" for action in command.commands)
 
 
 def _help(command: str) -> str:
@@ -185,6 +197,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "docs/workload.md": workload_page,
     "README.md": lambda: filled("README.md"),
     "docs/how-it-decides.md": lambda: filled("docs/how-it-decides.md"),
+    "docs/own-facts.md": lambda: filled("docs/own-facts.md"),
 }
 
 

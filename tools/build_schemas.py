@@ -9,7 +9,9 @@ from pathlib import Path
 
 import msgspec
 
-from rackrate.app.wire import DOCUMENTS
+from rackrate.app import wire, wire_facts
+
+DOCUMENTS = wire.DOCUMENTS | wire_facts.DOCUMENTS
 
 FOLDER = Path(__file__).parents[1] / "src" / "rackrate" / "app" / "schemas"
 

@@ -11,6 +11,8 @@ Each function answers what the verb of the same name prints with ``--json``.
 from __future__ import annotations
 
 from rackrate.app.encode import to_json
+from rackrate.app.facts_checking import check_facts
+from rackrate.app.facts_showing import show_facts
 from rackrate.app.fitting import fit
 from rackrate.app.gpus import gpu
 from rackrate.app.planning import plan
@@ -25,8 +27,10 @@ __all__ = [
     "GpuDocument",
     "PlanDocument",
     "Refused",
+    "check_facts",
     "fit",
     "gpu",
     "plan",
+    "show_facts",
     "to_json",
 ]

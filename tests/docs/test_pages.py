@@ -23,12 +23,12 @@ def name(path):
 
 
 def commands():
-    """Each ``$ rackrate ...`` of a console block, with the lines shown under it."""
+    """Each ``$ rackrate ...`` of a console block, settings before it or not, with the lines shown under it."""
     for page in PAGES:
         for block in CONSOLE.findall(page.read_text("utf-8")):
             for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
                 command, _, shown = part.partition("\n")
-                if command.startswith("rackrate "):
+                if command.startswith(("rackrate ", "RACKRATE_FACTS=")):
                     yield pytest.param(command, shown, id=f"{name(page)}: {command}")
 
 

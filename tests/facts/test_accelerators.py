@@ -250,6 +250,7 @@ def test_all_ids_are_there_and_the_changed_cards_are_marked(book):
         "rtx4090-48-mod",
         "rtx2080ti-22-mod",
         "rtx3080-20-mod",
+        "rtx4090d-48-mod",
     ]
     for name in ("a40", "a100-pcie-40", "h100-sxm5-80", "k80", "mi455x-432", "tpu-v7x", "mlu370-x8"):
         assert name in book.accelerators

@@ -1,6 +1,7 @@
 """Names: every spelling of the price lists, and what people type."""
 
 import csv
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -9,11 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rackrate.facts import bundled
-from rackrate.facts.names import name_key, resolve_card, resolve_engine, resolve_model
+from rackrate.facts.names import name_key, resolve_card, resolve_engine, resolve_model, suggest_cards
 from rackrate.problems import Code, Finding
 
 HERE = Path(__file__).parent
 CASES = list(csv.DictReader((HERE / "card_names.csv").read_text("utf-8").splitlines()))
+BASELINES = list(csv.DictReader((HERE / "baseline_names.csv").read_text("utf-8").splitlines()))
+DRIVERS = list(csv.DictReader((HERE / "driver_names.csv").read_text("utf-8").splitlines()))
+CAPTURES = HERE.parents[2] / "shared" / "reference" / "nvidia-smi" / "INDEX.csv"
 OFFERS = HERE.parents[1] / "src" / "rackrate" / "offers" / "data"
 
 
@@ -46,6 +50,86 @@ def test_no_spelling_of_the_bundled_offers_is_missing_from_the_cases():
     assert seen <= known
 
 
+def meant(case):
+    return set(filter(None, case["expected"].split("|")))
+
+
+@pytest.mark.parametrize("case", BASELINES, ids=lambda case: case["name"])
+def test_every_name_in_measurements(book, case):
+    assert set(resolve_card(case["name"], book.accelerators)) == meant(case)
+    assert meant(case) or case["why"], "a name that means no card needs a reason"
+
+
+def test_no_label_of_the_baselines_is_missing_from_the_cases(tables):
+    labels = {row["label"] for row in tables["baselines.csv"]}
+    assert {case["name"] for case in BASELINES} == labels
+    assert len(labels) == 173
+
+
+def test_a_measurement_is_of_a_card_that_its_label_can_mean(tables):
+    """Or of one that the same page tells apart by other means, which the note then says."""
+    by_label = {case["name"]: meant(case) for case in BASELINES}
+    for figure in tables["baselines.csv"]:
+        can_be = by_label[figure["label"]]
+        said = set(filter(None, figure["accelerators"].split("|")))
+        assert said == can_be or figure["note"], figure
+        assert said <= can_be or "brackets" in figure["note"], figure
+
+
+@pytest.mark.parametrize("case", DRIVERS, ids=lambda case: f"{case['where']}-{case['name']}")
+def test_every_name_that_drivers_and_sellers_write(book, case):
+    assert set(resolve_card(case["name"], book.accelerators)) == meant(case)
+    assert meant(case) or case["why"], "a name that means no card needs a reason"
+
+
+def test_no_name_of_the_recorded_outputs_is_missing_from_the_cases():
+    if not CAPTURES.exists():
+        pytest.skip("the recorded outputs of nvidia-smi are not on this machine")
+    names = {row["gpu"] for row in csv.DictReader(CAPTURES.read_text("utf-8").splitlines())}
+    assert names == {case["name"] for case in DRIVERS if case["where"] == "index"}
+
+
+def test_every_product_name_in_the_recorded_outputs_means_a_card_or_is_listed(book):
+    if not CAPTURES.exists():
+        pytest.skip("the recorded outputs of nvidia-smi are not on this machine")
+    known = {case["name"]: meant(case) for case in DRIVERS}
+    names = set()
+    for file in CAPTURES.parent.glob("*.xml"):
+        names |= set(re.findall(r"<product_name>([^<]+)<", file.read_text("utf-8", "replace")))
+    for file in CAPTURES.parent.glob("*.txt"):
+        names |= set(re.findall(r"Product Name +: (.+)", file.read_text("utf-8", "replace")))
+    assert len(names) >= 8
+    for name in map(str.strip, names):
+        assert resolve_card(name, book.accelerators) or known[name] == set()
+
+
+@pytest.mark.parametrize(
+    ("text", "among"),
+    [
+        ("A1000", "a100-pcie-40"),
+        ("H1OO", "h100-pcie-80"),
+        ("A100 8OGB", "a100-pcie-40"),
+        ("A100 48GB", "a100-pcie-40"),
+        ("V100 64GB", "v100-pcie-16"),
+        ("RTX 4900", "rtx4090"),
+        ("rtx3090 ti super", "rtx3090ti"),
+        ("4090ti", "rtx4090"),
+        ("mi300", "mi300x-192"),
+        ("l40ss", "l40s"),
+    ],
+)
+def test_a_misspelt_name_suggests(book, text, among):
+    assert resolve_card(text, book.accelerators) == ()
+    suggested = suggest_cards(text, book.accelerators)
+    assert among in suggested
+    assert len(suggested) <= 4
+
+
+def test_nothing_is_suggested_for_a_word_like_no_card(book):
+    for text in ("", "   ", "gpu", "hopper", "显卡", "***"):
+        assert suggest_cards(text, book.accelerators) == ()
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -63,6 +147,7 @@ def test_no_spelling_of_the_bundled_offers_is_missing_from_the_cases():
         ("H100 NVL", {"h100-nvl-94"}),
         ("H100", {"h100-pcie-80", "h100-sxm5-80", "h100-sxm5-96", "h100-nvl-94"}),
         ("H200", {"h200-sxm-141", "h200-nvl-141"}),
+        ("NVIDIA H200", {"h200-sxm-141"}),  # a driver's name is of one card
         ("4090", {"rtx4090"}),
         ("GeForce RTX 4090", {"rtx4090"}),
         ("rtx 4090 48gb", {"rtx4090-48-mod"}),
@@ -129,6 +214,8 @@ CARDS = bundled.load().accelerators
 @given(st.text(max_size=40), st.one_of(st.none(), st.floats(0, 1e4)), st.text(max_size=10))
 def test_any_text_is_answered_with_known_ids(text, memory, form):
     assert set(resolve_card(text, CARDS, memory, form)) <= set(CARDS)
+    assert set(resolve_card(text, CARDS)) <= set(CARDS)
+    assert set(suggest_cards(text, CARDS)) <= set(CARDS)
 
 
 def test_a_key_has_no_maker_blank_or_sign():

@@ -46,6 +46,16 @@ def repeat(table):
     return plant
 
 
+def change_baseline(of, what, **cells):
+    """Change a figure ``what`` of a card that the source calls ``of``."""
+
+    def plant(tables, _engines):
+        found = [r for r in tables["baselines.csv"] if (r["label"], r["quantity"]) == (of, what)]
+        found[0].update(cells)
+
+    return plant
+
+
 def engine(key, value, *, name="engines/vllm.toml", section=None):
     def plant(_tables, engines):
         where = engines[name][section] if section else engines[name]
@@ -90,8 +100,36 @@ FAULTS = [
     (change("billing_rules.csv", "value", "-1", rule_key="granularity_s"), Code.OUT_OF_BOUNDS, "billing_rules.csv:2"),
     (change("mig_profiles.csv", "max_instances", "8"), Code.OUT_OF_BOUNDS, "mig_profiles.csv:2"),
     (change("mig_profiles.csv", "sm_fraction", "a seventh"), Code.BAD_VALUE, "mig_profiles.csv:2"),
+    # measurements
+    (change_baseline("A40", "matmul_bf16", value="160"), Code.OUT_OF_BOUNDS, "value"),  # above 149.7 x 1.03
+    (change_baseline("A40", "memory_read", value="696"), Code.OUT_OF_BOUNDS, "value"),  # above 695.8
+    (change_baseline("A40", "memory_read", value="0"), Code.OUT_OF_BOUNDS, "value"),
+    (change_baseline("A40", "memory_read", unit="MB/s"), Code.BAD_VALUE, "unit"),
+    (change_baseline("A40", "memory_read", value="680 GB/s"), Code.BAD_VALUE, "value"),
+    (change_baseline("A40", "memory_read", quantity="memory_reed"), Code.UNKNOWN_NAME, "quantity"),
+    (change_baseline("A40", "memory_read", kind="fail threshold"), Code.UNKNOWN_NAME, "kind"),
+    (change_baseline("A40", "memory_read", mark="outlier", note="x"), Code.UNKNOWN_NAME, "mark"),
+    (change_baseline("A40", "memory_read", mark="suspect"), Code.MISSING_VALUE, "note"),
+    (change_baseline("A40", "memory_read", accelerators=""), Code.MISSING_VALUE, "note"),
+    (change_baseline("A40", "memory_read", accelerators="a41"), Code.UNKNOWN_NAME, "accelerators"),
+    (change_baseline("A40", "memory_read", label=""), Code.MISSING_VALUE, "label"),
+    (change_baseline("A40", "memory_read", gpus="two"), Code.BAD_VALUE, "gpus"),
+    (change_baseline("A40", "memory_read", seen_at=""), Code.MISSING_VALUE, "seen_at"),
+    (change_baseline("A40", "memory_read", source=""), Code.NO_SOURCE, "source"),
+    (change_baseline("A40", "power_idle", value_to="20"), Code.OUT_OF_BOUNDS, "value_to"),  # a spread that ends below
+    (change_baseline("A40", "power_target", value="310"), Code.OUT_OF_BOUNDS, "value"),
+    (change_baseline("A40", "memory_total", value="49140"), Code.CONFLICT, "value"),
+    (change_baseline("A40", "matmul_fp32", kind="floor"), Code.CONFLICT, "kind"),
+    (change_baseline("A40", "matmul_bf16", mark="above_peak", note="x"), Code.CONFLICT, "mark"),  # it is not above
+    (change_baseline("RTX 5090 32GB", "matmul_bf16", value="260"), Code.CONFLICT, "mark"),  # more than a clock explains
+    (change_baseline("RTX 5090 32GB", "matmul_bf16", mark=""), Code.OUT_OF_BOUNDS, "value"),
+    (change_baseline("Tesla P40 24GB", "matmul_fp16", value="12.2"), Code.OUT_OF_BOUNDS, "value"),  # above FP32
+    (change_baseline("A40", "memory_total", mark="upcast", note="x", value="46069"), Code.CONFLICT, "value"),
+    (change_baseline("H100-SXM5-80GB", "host_link", value="64"), Code.OUT_OF_BOUNDS, "value"),  # above PCIe 5.0 x16
+    (change_baseline("H100-SXM5-80GB", "peer_one_way", value="460"), Code.OUT_OF_BOUNDS, "value"),
+    (repeat("baselines.csv"), Code.DUPLICATE, "baselines.csv"),
     # the same row twice
-    (repeat("accelerators.csv"), Code.DUPLICATE, "accelerators.csv:144 id"),
+    (repeat("accelerators.csv"), Code.DUPLICATE, "accelerators.csv:145 id"),
     (repeat("accelerator_facts.csv"), Code.DUPLICATE, "accelerator_facts.csv"),
     (repeat("models.csv"), Code.DUPLICATE, "models.csv:280 id"),
     (repeat("formats.csv"), Code.DUPLICATE, "formats.csv"),
@@ -149,7 +187,8 @@ FAULTS = [
 
 @pytest.mark.parametrize(("plant", "code", "where"), FAULTS, ids=[f"{i}-{c}-{w}" for i, (_, c, w) in enumerate(FAULTS)])
 def test_a_planted_fault_is_seen(tables, engines, plant, code, where):
-    tables, engines = copy.deepcopy(tables), copy.deepcopy(engines)
+    tables = {name: [dict(row) for row in table] for name, table in tables.items()}
+    engines = copy.deepcopy(engines)
     plant(tables, engines)
     found = validate(tables, engines)
     assert [f for f in found if f.code is code and where in f.subject], found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import shlex
 from functools import cache
 from pathlib import Path
@@ -26,14 +27,20 @@ WIDTH = 80
 def printed(command: str, *more: str, color: bool = False) -> str:
     """What ``command`` prints on stdout at 80 columns, as of the day of the facts.
 
+    Settings such as ``RACKRATE_FACTS=folder`` may stand before it; without one
+    no facts of the reader's own are laid over the bundled ones.
+
     Raises:
         RuntimeError: rackrate refused the command.
     """
-    program, *words = shlex.split(command)
+    said = shlex.split(command)
+    settings = dict(word.split("=", 1) for word in itertools.takewhile(lambda word: "=" in word, said))
+    program, *words = said[len(settings) :]
     if program != "rackrate":
         raise ValueError(f"not a rackrate command: {command}")
     dated = () if "--help" in words or "--as-of" in words else ("--as-of", AS_OF.isoformat())
-    runner = CliRunner(env={"COLUMNS": str(WIDTH), "NO_COLOR": "", "TERM": "xterm"})
+    usual = {"COLUMNS": str(WIDTH), "NO_COLOR": "", "TERM": "xterm", "RACKRATE_FACTS": ""}
+    runner = CliRunner(env=usual | settings)
     with contextlib.chdir(ROOT):
         result = runner.invoke(main, [*words, *dated, *more], prog_name="rackrate", terminal_width=WIDTH, color=color)
     if result.exit_code not in _ANSWERED:

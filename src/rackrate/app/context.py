@@ -58,8 +58,12 @@ def offers(at: date) -> Catalog:
 
 def context(at: date | None = None) -> Context:
     """Facts and offers at ``at`` (today in UTC unless given)."""
+    return context_of(own_files(), at)
+
+
+def context_of(own: Own | None, at: date | None = None) -> Context:
+    """Facts and offers at ``at``, with ``own`` over the bundled ones."""
     day = at or datetime.now(UTC).date()
-    own = own_files()
     if own is None:
         return Context(book=_bundled(), catalog=_offers(day, None), at=day)
     from rackrate.app.overlay import in_answer

@@ -29,7 +29,7 @@ def list_facts(kind: str | None = None, *, at: date | None = None) -> FactsListD
     if kind is not None and kind not in KINDS:
         raise Refused([_no_kind(kind)])
     here = context(at)
-    own = _own_ids()
+    own = _own_ids(here)
     listed = {each: _titles(each, here) for each in KINDS}
     kinds = [KindDoc(kind=each, known=len(listed[each]), own=len(own[each])) for each in KINDS if kind in {None, each}]
     items = listed[kind] if kind else {}
@@ -77,7 +77,7 @@ def _own_titles() -> dict[str, str]:
     return {row.cells["id"]: row.cells["title"] for row in reversed(rows)}
 
 
-def _own_ids() -> dict[str, frozenset[str]]:
+def _own_ids(here: Context) -> dict[str, frozenset[str]]:
     """The ids that the user's own files describe, by kind; of providers also those with own rules or prices."""
     own = own_files()
     if own is None:
@@ -85,7 +85,7 @@ def _own_ids() -> dict[str, frozenset[str]]:
     over = laid(own)
     ids = {kind: frozenset(row.cells["id"] for row in over.facts.rows[file]) for kind, file in _FILES.items()}
     rules = (row.cells["provider"] for row in over.facts.rows["billing_rules.csv"])
-    sellers = (over.book.provider_ids.get(name, name) for name in (row.cells["provider"] for row in over.prices.rows))
+    sellers = (over.book.provider_ids.get(one.line.cells[0], one.line.cells[0]) for one in here.catalog.own)
     cards = (row.cells["accelerator"] for row in over.facts.rows["accelerator_facts.csv"])
     return ids | {
         "cards": ids["cards"] | frozenset(cards),

@@ -63,7 +63,7 @@ class Laid(Value, frozen=True, kw_only=True):
 def lay(own: Own, book: FactBook) -> Laid:
     """``own`` over the bundled ``book``."""
     found = list(own.findings)
-    tables = [table for file in own.files if file.kind != ENGINES for table in _table(file, found)]
+    tables = tables_of(own, found)
     documents = [(file.place, doc) for file in own.files if file.kind == ENGINES for doc in _document(file, found)]
     base = Base(
         book=book,
@@ -182,6 +182,11 @@ def _unreadable(subject: str, observed: str, expected: str, action: str) -> Find
 
 
 # ---------------------------------------------------------------- texts to rows
+
+
+def tables_of(own: Own, found: list[Finding]) -> list[OwnTable]:
+    """The tables of a user's folders as lines; what cannot be read is added to ``found``."""
+    return [table for file in own.files if file.kind != ENGINES for table in _table(file, found)]
 
 
 def _table(file: OwnFile, found: list[Finding]) -> Iterator[OwnTable]:

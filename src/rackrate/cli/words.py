@@ -76,6 +76,24 @@ INTERCONNECTS = {
     "other": "the vendor's link",
 }
 
+STEPS = {
+    "only": ("", ""),
+    "condition": ("holds without a condition", "holds under a condition alone"),
+    "own": ("your own goes before", "your own goes before it"),
+    "kind": ("known in a better way", "known in a less good way"),
+    "newest": ("the newest", "older"),
+    "order": ("first in the file", "later in the file"),
+    "record": ("your own record", "your own record replaces it"),
+    "ruled": ("derived: no driver's reading is known", ""),
+    "not_in_force": ("", "not in force on that day"),
+    "effective": ("the latest in force", "an older rule"),
+    "confidence": ("the surer source", "a less sure source"),
+    "dearest": ("bills the most", "bills less"),
+}
+"""Why a row counts, and why one does not."""
+
+STANDINGS = {"stands": "stands beside the others", "replaces": "replaces", "replaced": "is replaced by"}
+
 TASKS = {
     "inference": "inference",
     "lora": "LoRA fine-tune",

@@ -24,12 +24,23 @@ def charges(rules: BillingRules, offer: Offer, usage: Usage, at: date) -> Charge
     total and in ``unknown``, as information.
     """
     held = narrowed(rules, offer.name, at)
-    parts = (
-        compute(held, offer, usage),
+    parts = (compute(held, offer, usage), *_others(held, offer, usage), omissions(held, offer))
+    return combined(parts, offer.price.currency)
+
+
+def beside_compute(rules: BillingRules, offer: Offer, usage: Usage, at: date) -> Charges:
+    """The lines of ``charges`` that do not depend on the price of the offer: disk, traffic, address, fees.
+
+    For one timeline but for its running seconds, and within one billing month
+    of them, the total is linear in the running seconds.
+    """
+    return combined(_others(narrowed(rules, offer.name, at), offer, usage), offer.price.currency)
+
+
+def _others(held: BillingRules, offer: Offer, usage: Usage) -> tuple[Charges, ...]:
+    return (
         disk(held, offer, usage),
         traffic(held, offer, usage),
         address(held, offer, usage),
         one_time(held, offer),
-        omissions(held, offer),
     )
-    return combined(parts, offer.price.currency)

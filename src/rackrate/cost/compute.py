@@ -56,11 +56,17 @@ def _stopped(meter: Meter, rules: BillingRules, offer: Offer, usage: Usage) -> C
     if rule is None:
         why = "whether a stopped machine is billed is not known"
         return part(currency, unknown=[unseen(offer, "stopped_bills_compute", why)])
-    billed = rule.value == "true"
+    billed = bills_stopped(rules)
     seconds = ceil_to(usage.stopped_seconds, meter.granularity_s)
     price = offer.price_per_hour if billed else Money(Decimal(0), currency)
     stopped = line("compute_stopped", seconds / SECONDS, "hour", price, describe(rule))
     return part(currency, stopped, billed_seconds=seconds if billed else Decimal(0))
+
+
+def bills_stopped(rules: BillingRules) -> bool:
+    """Whether compute is known to be billed while a machine is stopped and kept."""
+    rule = rules.find("stopped_bills_compute", *STOPPED)
+    return rule is not None and rule.value == "true"
 
 
 def _terms(meter: Meter, offer: Offer, usage: Usage) -> Charges:

@@ -71,7 +71,7 @@ BUNDLED = 1_000_000
 _NO_NUMBERS = frozenset({"id", "aliases", "source", "seen_at", "notes", "params_check", "resells"})
 
 
-def records(found: Sequence[LayeredRow], kind: str) -> Iterator[Said]:
+def records(found: Sequence[LayeredRow]) -> Iterator[Said]:
     """The cells of rows that describe one thing as a whole; the row of the first layer counts."""
     ordered = sorted(found, key=lambda row: row.layer)
     for number, row in enumerate(ordered):
@@ -79,7 +79,7 @@ def records(found: Sequence[LayeredRow], kind: str) -> Iterator[Said]:
         for column, cell in row.cells.items():
             if cell and column not in _NO_NUMBERS:
                 said = (row.cells.get("source", ""), row.cells.get("seen_at", ""), not number, step)
-                yield Said(column, cell, "", "", kind, *said)
+                yield Said(column, cell, "", "", "", *said)
 
 
 def document(found: Sequence[tuple[bool, Mapping[str, object]]]) -> Iterator[Said]:

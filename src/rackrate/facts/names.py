@@ -19,6 +19,8 @@ MEMORY_TOLERANCE = 0.10
 """B200 is sold as 179, 180 and 192 GB, L4 as 22 and 24: labels of one card differ by up to 8 %."""
 
 _SAME_LABEL_GB = 0.5
+_MODEL_DIGITS = 3
+"""A number as long as this tells a model: 4090, 910, 300."""
 _MEMORY = re.compile(r"(?<![0-9a-z.])(\d+(?:\.\d+)?)\s*(?:gib|gb|g)(?![0-9a-z])")
 _NOT_MODEL = re.compile(r"\([^)]*\)|(?<![0-9a-z])(?:hbm|gddr)\d?[ex]?\b")
 _FORM = re.compile(r"(?<![0-9a-z])(?:sxm\d?|pcie|nvl|nvlink|oam|hgx)(?![0-9a-z])")
@@ -117,13 +119,16 @@ def suggest_cards(text: str, accelerators: Mapping[str, Accelerator], *, limit: 
         named = [card.id for card in _named(model, accelerators.values()) if not card.modified]
         if named:
             return tuple(named[:limit])
-    if not any(map(str.isdigit, plain)):
+    numbers = re.findall(r"\d+", plain)
+    if not numbers:
         return ()
     by_name: dict[str, list[str]] = {}
     for card in accelerators.values():
-        for name in (card.id, *(card.names or name_keys(card.product, ()))):
+        for name in (card.id, *(card.names or name_keys(card.product, ()))) if not card.modified else ():
             by_name.setdefault(name, []).append(card.id)
-    close = nearest(name_key(plain), by_name, limit=limit)
+    model = max(numbers, key=len)
+    alike = [name for name in by_name if len(model) >= _MODEL_DIGITS and model in name]
+    close = sorted(alike, key=len) or nearest(name_key(plain), by_name, limit=limit)
     return tuple(dict.fromkeys(card for name in close for card in by_name[name]))[:limit]
 
 

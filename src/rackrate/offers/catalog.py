@@ -114,6 +114,11 @@ def load(book: FactBook, *, at: date | None = None, data: Path = DATA, own: OwnP
     return _with_own(found, ours, rows) if ours else found
 
 
+def regions(data: Path = DATA) -> int:
+    """How many places are described."""
+    return len(_places(data))
+
+
 def _own_lines(own: OwnPrices, book: FactBook, listed: Sequence[Sequence[str]]) -> list[OwnLine]:
     from rackrate.offers.own import completed  # few have prices of their own
 

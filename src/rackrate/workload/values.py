@@ -50,9 +50,16 @@ def read_value(key: Key, raw: object, subject: str) -> Value | Finding:
             subject=subject,
             observed=shown(raw),
             expected=expected(key),
-            action=f"choose from {key.low:g} to {key.high:g}{f' {key.unit}' if key.unit else ''}",
+            action=_bounds(key),
         )
     return value
+
+
+def _bounds(key: Key) -> str:
+    """The range to choose from; a key with no range of its own takes anything above 0."""
+    if key.low >= key.high:
+        return "choose a value above 0"
+    return f"choose from {key.low:g} to {key.high:g}{f' {key.unit}' if key.unit else ''}"
 
 
 def _step(key: Key, wrong: Exception) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from rackrate.facts.architecture.account import Account, add
 from rackrate.facts.architecture.patterns import FULL, LINEAR, NONE, WINDOWED
-from rackrate.facts.architecture.reader import Reader
+from rackrate.facts.architecture.reader import MOST_LAYERS, Reader
 from rackrate.facts.model import Model
 from rackrate.values import Value
 
@@ -61,8 +61,10 @@ class Shape(Value, frozen=True, kw_only=True):
     dense_first: int | None = None
 
 
-def sizes(reader: Reader, *, width: int | None = None, head_dim: int | None = None) -> Sizes:
-    """The sizes under any of their names; ``width`` and ``head_dim`` are what the class takes when they are absent.
+def sizes(
+    reader: Reader, *, width: int | None = None, head_dim: int | None = None, layers: int | None = None
+) -> Sizes:
+    """The sizes under any of their names; arguments are what the class takes when a key is absent.
 
     Key-value heads default to query heads, the size of a head to the width of
     the model over its heads (class LlamaConfig and its kin).
@@ -71,7 +73,7 @@ def sizes(reader: Reader, *, width: int | None = None, head_dim: int | None = No
     each = head_dim if head_dim is not None else hidden // heads if heads else 0
     return Sizes(
         hidden=hidden,
-        layers=reader.whole(*LAYERS, high=4096),
+        layers=reader.whole(*LAYERS, default=layers, high=MOST_LAYERS),
         heads=heads,
         kv_heads=reader.maybe(*KV_HEADS) or heads,
         head_dim=reader.maybe("head_dim", "attention_head_dim", "kv_channels", "d_kv", "key_value_dim") or each,

@@ -61,7 +61,7 @@ STYLES: dict[str, Style] = {
     "minicpm": _PLAIN,
     "internlm": Style(qkv="+bias", out="+bias"),
     "internlm2": Style(qkv="bias", out="bias"),
-    "internlm3": Style(qkv="qkv_bias", out="bias", mlp="bias"),
+    "internlm3": Style(qkv="qkv_bias", out="bias", mlp="bias", head_dim=128),
     "smollm3": LLAMA._replace(tie=True),
     "cwm": _PLAIN,
     "arcee": LLAMA._replace(gated=False),

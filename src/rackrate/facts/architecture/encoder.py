@@ -118,7 +118,7 @@ def clip_text(reader: Reader) -> Account:
     return account + block(hidden, reader.whole(*HEADS), reader.whole(*WIDTH)).times(layers)
 
 
-def siglip_vision(reader: Reader, *, head: bool = True) -> Account:
+def siglip_vision(reader: Reader) -> Account:
     """SigLIP's vision tower: no class token, patches with bias, and a head that attends to all (arXiv 2303.15343)."""
     hidden, layers, width = reader.whole(*HIDDEN), reader.whole(*LAYERS, high=4096), reader.whole(*WIDTH)
     heads = reader.whole(*HEADS)
@@ -128,7 +128,7 @@ def siglip_vision(reader: Reader, *, head: bool = True) -> Account:
         norms=layer_norm(hidden),
     )
     account += block(hidden, heads, width).times(layers)
-    if head and reader.flag("vision_use_head", default=True):
+    if reader.flag("vision_use_head", default=True):
         account += block(hidden, heads, width) + Account(norms=-layer_norm(hidden), other=hidden)
     return account
 

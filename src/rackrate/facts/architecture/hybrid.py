@@ -168,7 +168,7 @@ def nemotron_h(reader: Reader, kind: str) -> Model:
     pattern = reader.text("hybrid_override_pattern") or _named_pattern(reader)
     if not pattern:
         reader.missing("hybrid_override_pattern", "a text with M, *, - or E for each layer")
-    size = replace(sizes(reader, width=0), layers=len(pattern))
+    size = replace(sizes(reader, width=0, layers=len(pattern)), layers=len(pattern))
     parts, state = mamba2(reader, size.hidden)
     norm = Account(norms=size.hidden)
     count = _latent_experts(reader) if "E" in pattern else Count(0, 0, 0, 0)

@@ -13,9 +13,10 @@ from rackrate.facts.architecture.reader import Reader
 from rackrate.facts.model import Model
 
 EXPERTS = ("num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts")
-PER_TOKEN = ("num_experts_per_tok", "num_experts_per_token", "experts_per_token", "moe_k", "moe_top_k", "top_k_experts")
+PER_TOKEN = ("num_experts_per_tok", "num_experts_per_token", "experts_per_token", "top_k_experts")
+PER_TOKEN += ("moe_k", "moe_top_k", "moe_topk")
 WIDTH = ("moe_intermediate_size", "intermediate_size")
-SHARED = ("n_shared_experts", "num_shared_experts", "moe_num_shared_experts")
+SHARED = ("n_shared_experts", "num_shared_experts", "num_shared_expert", "moe_num_shared_experts")
 SHARED_WIDTH = ("shared_expert_intermediate_size", "share_expert_dim", "shared_intermediate_size")
 
 
@@ -98,7 +99,12 @@ def mixture(reader: Reader, kind: str) -> Model:
         Layer(kind=each, parts=(mixed if is_sparse else attending + dense_block) + _index(reader, kind, n))
         for n, (each, is_sparse) in enumerate(zip(kinds, sparse, strict=False))
     ]
-    outside = ends(size, tied=tied(reader, default=type_.style.tie), norm=type_.style.norm)
+    outside = ends(
+        size,
+        tied=tied(reader, default=type_.style.tie),
+        norm=type_.style.norm,
+        head_bias=kind == "phimoe" and reader.flag("lm_head_bias"),
+    )
     return decoder(reader, size, layers, outside, mixture_shape(reader, kind, count, sparse))
 
 

@@ -34,7 +34,7 @@ _SAME = {
     "grok": "grok-1",
     "minimax_text_01": "minimax",
     "MiniMaxText01": "minimax",
-    "lfm2_moe": "lfm2",
+    "deepseek_ref": "deepseek_v4",
 }
 
 

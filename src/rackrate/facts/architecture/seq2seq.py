@@ -52,7 +52,7 @@ def t5(reader: Reader, kind: str) -> Model:
         return replace(found, head_dim=size.head_dim, max_context=reader.maybe("n_positions"))
     account += Account(norms=size.hidden, positions=buckets * tables[1])
     account += (each + each + feed).times(size.decoder)
-    tie = tied(reader, default=True) and kind == "t5"
+    tie = tied(reader, default=kind == "t5")
     account += Account(head=0 if tie else size.vocabulary * size.hidden)
     note = "layers = per side (encoder and decoder)"
     return _model(reader, size, account, "full enc (bidirectional) + dec self + cross", (gated, tie, note))

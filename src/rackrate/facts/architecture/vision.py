@@ -36,7 +36,7 @@ TEXT_DEFAULTS: Mapping[str, Mapping[str, int]] = {
     },
 }
 _TEXT_TYPES = {"llava": "llama", "llava_next": "llama", "paligemma": "gemma", "gemma3": "gemma3_text"}
-_TEXT_TYPES |= {"mistral3": "mistral", "mllama": "mllama_text_model", "vipllava": "llama"}
+_TEXT_TYPES |= {"minimax_m3_vl": "minimax_m3_vl_text", "step3p7": "step3p7", "mistral3": "mistral", "mllama": "mllama_text_model", "vipllava": "llama"}
 
 
 def vision_language(reader: Reader, kind: str, text_model: TextModel) -> Model:
@@ -112,16 +112,17 @@ def llava(reader: Reader, vision: Reader, text: int) -> Account:
 
 
 def gemma3(_reader: Reader, vision: Reader, text: int) -> Account:
-    """Gemma 3: SigLIP, a projection without bias and a norm; the head of SigLIP is left out by its checkpoints."""
+    """Gemma 3: SigLIP, a projection without bias and a norm."""
     vision.defaults = SIGLIP_VISION
     width = vision.whole(*HIDDEN)
     return siglip_vision(vision) + Account(other=width * text + width)
 
 
-def paligemma(_reader: Reader, vision: Reader, text: int) -> Account:
-    """PaliGemma: SigLIP without its head, one linear map (arXiv 2407.07726)."""
+def paligemma(reader: Reader, vision: Reader, text: int) -> Account:
+    """PaliGemma: SigLIP, one linear map (arXiv 2407.07726)."""
     vision.defaults = SIGLIP_VISION
-    return siglip_vision(vision, head=False) + Account(other=linear(vision.whole(*HIDDEN), text))
+    out = vision.maybe("projection_dim") or reader.maybe("projection_dim") or text
+    return siglip_vision(vision) + Account(other=linear(vision.whole(*HIDDEN), out))
 
 
 def pixtral(reader: Reader, vision: Reader, text: int) -> Account:
@@ -225,7 +226,7 @@ def llama4(_reader: Reader, vision: Reader, text: int) -> Account:
     tower += block(hidden, vision.whole("num_attention_heads", default=16), width).times(layers)
     into, out = vision.whole("projector_input_dim", default=4096), vision.whole("projector_output_dim", default=4096)
     seen = vision.whole("vision_output_dim", default=7680)
-    adapter = linear(width, into, bias=False) + linear(into, out, bias=False)
+    adapter = linear(width, into, bias=False) + linear(out, out, bias=False)
     return tower + Account(other=adapter + linear(seen, text, bias=False))
 
 
@@ -244,7 +245,8 @@ def kimi_k25(_reader: Reader, vision: Reader, text: int) -> Account:
     )
     tower += block(hidden, heads, width).times(layers)
     merged = 4 * hidden
-    return tower + Account(other=2 * hidden + linear(merged, merged) + linear(merged, text))
+    seen = vision.whole("mm_hidden_size", default=hidden)
+    return tower + Account(other=2 * seen + linear(merged, merged) + linear(merged, text))
 
 
 def internvl(_reader: Reader, vision: Reader, text: int) -> Account:
@@ -258,6 +260,50 @@ def internvl(_reader: Reader, vision: Reader, text: int) -> Account:
     each += Account(attention=-3 * hidden * (not vision.flag("attention_bias")))
     merged = 4 * hidden
     return tower + each.times(layers) + Account(other=2 * merged + linear(merged, text) + linear(text, text))
+
+
+def gemma4(_reader: Reader, vision: Reader, text: int) -> Account:
+    """Gemma 4: a tower with the decoder's block and two tables of positions (class Gemma4VisionModel)."""
+    hidden, layers = vision.whole("hidden_size"), vision.whole("num_hidden_layers", high=4096)
+    heads, side = vision.whole("num_attention_heads"), vision.whole("patch_size", default=16)
+    size = vision.maybe("head_dim") or (hidden // heads if heads else 0)
+    each = Account(
+        attention=attention(grouped(hidden, heads, vision.maybe("num_key_value_heads") or heads, size)),
+        mlp=mlp(hidden, vision.whole("intermediate_size")),
+        norms=4 * hidden + 2 * size,
+    )
+    table = 2 * vision.whole("position_embedding_size", default=10240) * hidden
+    joint = linear(3 * side * side, hidden, bias=False) + linear(hidden, text, bias=False)
+    return each.times(layers) + Account(positions=table, other=joint)
+
+
+def step3(_reader: Reader, vision: Reader, text: int) -> Account:
+    """Step 3.7: a ViT with scaled residuals, two convolutions that halve the sides, one linear map."""
+    hidden, layers = vision.whole("hidden_size", "width", default=1536), vision.maybe(*LAYERS, "layers") or 47
+    width = vision.maybe("intermediate_size") or 8960
+    side = vision.whole("patch_size", default=14)
+    patches = (vision.whole("image_size", default=728) // (side or 1)) ** 2
+    tower = Account(
+        positions=patches * hidden,
+        other=convolution(3, hidden, side, bias=False),
+        norms=layer_norm(hidden),
+    )
+    each = block(hidden, vision.maybe(*HEADS, "heads") or 16, width) + Account(other=2 * hidden)
+    joint = convolution(hidden, 2 * hidden, 3) + convolution(2 * hidden, 4 * hidden, 3)
+    return tower + each.times(layers) + Account(other=joint + linear(4 * hidden, text, bias=False))
+
+
+def minimax_m3(reader: Reader, vision: Reader, text: int) -> Account:
+    """MiniMax-M3: CLIP's blocks with rotary positions over two frames, two pairs of linear maps."""
+    hidden, side = vision.whole("hidden_size"), vision.whole("patch_size", default=14)
+    squeezed = vision.section("img_token_compression_config")
+    frames = squeezed.whole("temporal_patch_size", default=2)
+    merged = squeezed.whole("spatial_merge_size", default=2) ** 2
+    width = reader.whole("projector_hidden_size", default=text)
+    tower = block(hidden, vision.whole(*HEADS), vision.whole(*WIDTH)).times(vision.whole(*LAYERS, high=4096))
+    tower += Account(other=3 * frames * side * side * hidden, norms=layer_norm(hidden))
+    joint = linear(hidden, width) + linear(width, text) + linear(merged * text, width) + linear(width, text)
+    return tower + Account(other=joint)
 
 
 _INTERN = (("image_size", 448), ("patch_size", 14))
@@ -278,5 +324,8 @@ TOWERS: dict[str, Callable[[Reader, Reader, int], Account]] = {
     "llama4": llama4,
     "kimi_k25": kimi_k25,
     "internvl": internvl,
+    "gemma4": gemma4,
+    "step3p7": step3,
+    "minimax_m3_vl": minimax_m3,
 }
 """Every vision-language type whose tower is known."""
