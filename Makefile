@@ -13,7 +13,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help plan test coverage check format lint types layers deps facts schemas docs \
-        docs-fresh bench dev fmt lock clean
+        docs-fresh pages bench dev fmt lock clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -61,6 +61,10 @@ schemas: $(VENV)/.dev
 
 docs-fresh: $(VENV)/.dev
 	@echo "== generated pages"; $(BIN)/python tools/build_docs.py --check
+
+pages: $(VENV)/.dev ## write the generated pages and schemas anew
+	$(BIN)/python tools/build_schemas.py
+	$(BIN)/python tools/build_docs.py
 
 docs: docs-fresh ## build the documentation into build/docs, warnings as errors
 	@echo "== docs"; $(BIN)/python -m sphinx --fail-on-warning --keep-going --nitpicky --quiet \

@@ -73,7 +73,7 @@ def schemas_page() -> str:
     """The JSON documents: what the header means, and every part with its keys."""
     intro = (
         "# JSON documents\n\n"
-        "`--json` prints one document; the functions of `rackrate` return the same document as a value.\n"
+        "`--json` prints one document; the functions of `rackrate.api` return the same document as a value.\n"
         "JSON Schemas are in `src/rackrate/app/schemas/`, made from the types in `app/wire.py`; the tests\n"
         "hold every answer against them. Every document begins with:\n\n"
         "| key | meaning |\n|---|---|\n"

@@ -1,4 +1,6 @@
-"""Check the bundled facts: ``python tools/check_facts.py [folder]`` prints every fault and exits 1 if there is one.
+"""Check the bundled facts and prices: ``python tools/check_facts.py [facts [prices]]`` prints every fault.
+
+The exit code is 1 if there is one. Folders other than the bundled ones can be named.
 
 A line names the file, the line and the column, what is wrong, what was expected and the next step.
 """
@@ -12,6 +14,9 @@ from pathlib import Path
 
 from rackrate.facts import bundled
 from rackrate.facts.validate import Tables, validate
+from rackrate.offers import catalog
+from rackrate.offers.catalog import Record
+from rackrate.offers.validate import Known, validate_offers
 from rackrate.problems import Code, Finding
 
 
@@ -27,6 +32,25 @@ def read(data: Path) -> tuple[Tables, dict[str, dict[str, object]], list[Finding
         except tomllib.TOMLDecodeError as problem:
             unreadable.append(Finding(code=Code.BAD_SYNTAX, subject=f"engines/{path.name}", observed=str(problem)))
     return tables, engines, unreadable
+
+
+def offer_faults(data: Path, tables: Tables) -> tuple[list[Finding], int]:
+    """The faults of the price lists below ``data``, and how many rows there are."""
+    files = {}
+    for path in sorted(data.glob("offers-*.csv")):
+        with path.open(encoding="utf-8", newline="") as lines:
+            files[path.name] = list(csv.DictReader(lines, restval=""))
+    with (data / "regions.csv").open(encoding="utf-8", newline="") as lines:
+        places = frozenset((row["provider"], row["region"]) for row in csv.DictReader(lines))
+    rows = tables["providers.csv"]
+    rates = tables["exchange_rates.csv"]
+    known = Known(
+        columns=Record._fields,
+        providers=frozenset(name for row in rows for name in (row["id"], *row["aliases"].split("|"))) - {""},
+        currencies=frozenset({*(row["currency"] for row in rates), *(row["base"] for row in rates)}),
+        places=places,
+    )
+    return validate_offers(files, known), sum(map(len, files.values()))
 
 
 def line(finding: Finding) -> str:
@@ -45,12 +69,13 @@ def main(arguments: list[str]) -> int:
     """Print the faults; 1 if there are any."""
     data = Path(arguments[0]) if arguments else bundled.DATA
     tables, engines, unreadable = read(data)
-    found = [*unreadable, *validate(tables, engines)]
+    offers, priced = offer_faults(Path(arguments[1]) if len(arguments) > 1 else catalog.DATA, tables)
+    found = [*unreadable, *validate(tables, engines), *offers]
     for finding in found:
         print(line(finding))
     if not found:
         count = sum(map(len, tables.values()))
-        print(f"facts: {count} rows in {len(tables)} tables and {len(engines)} engines, no fault")
+        print(f"facts: {count} rows in {len(tables)} tables and {len(engines)} engines, {priced} offers, no fault")
     return 1 if found else 0
 
 

@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[2]
 DAY = "2026-11-30"
 """The day that answers are asked for, so that ages and rules do not change under the tests."""
 
-EXAMPLES = tuple(sorted(str(path.relative_to(ROOT)) for path in (ROOT / "examples").iterdir()))
+EXAMPLES = tuple(sorted(str(path.relative_to(ROOT)) for path in (ROOT / "examples").iterdir() if path.is_file()))
 MODEL = ("--model", "meta-llama/Llama-2-7b-hf")
 CHAT = ("--model", "meta-llama/Llama-2-13b-hf", "--task", "inference", "--context", "4096")
 PLANS = (
@@ -43,6 +43,25 @@ CARDS = (
     ("gpu", "a100-pcie-40", "a100-pcie-80", "h100-sxm5-80", "--currency", "CNY"),
     ("gpu", "mi300x-192", "b200-180", "h200-sxm-141", "rtxpro6000-ws"),
     ("gpu",),
+    ("gpu", "h100-sxm5-80"),
+    ("gpu", "p40"),
+    ("gpu", "tpu-v7x"),
+    ("gpu", "rtxpro6000-ws"),
+    ("gpu", "a40", "a100-sxm4-80"),
+)
+FACTS = (
+    ("facts", "show", "a40"),
+    ("facts", "show", "a100-sxm4-80", "power_limit"),
+    ("facts", "show", "AutoDL"),
+    ("facts", "show", "vllm"),
+    ("facts", "show", "nf4"),
+    ("facts", "show", "meta-llama/Llama-2-7b-hf"),
+    ("facts", "list"),
+    ("facts", "list", "cards"),
+    ("facts", "list", "providers"),
+    ("facts", "check"),
+    ("facts", "check", "examples/own-facts"),
+    ("facts", "path"),
 )
 REFUSED = (
     ("plan",),
@@ -63,6 +82,12 @@ REFUSED = (
     ("gpu", "voodoo2"),
     ("gpu", "a40", "--currency", "XYZ"),
     ("completion", "tcsh"),
+    ("facts", "show"),
+    ("facts", "show", "voodoo2"),
+    ("facts", "show", "a100"),
+    ("facts", "show", "a40", "bandwith"),
+    ("facts", "list", "cookies"),
+    ("facts", "chek"),
     ("plann",),
     ("--vresion",),
 )

@@ -19,7 +19,12 @@ def completed(line, dialect="bash"):
 @pytest.mark.parametrize(
     ("line", "offered"),
     [
-        ("rackrate ", ["plan", "fit", "gpu", "completion"]),
+        ("rackrate ", ["plan", "fit", "gpu", "facts", "completion"]),
+        ("rackrate facts ", ["show", "list", "check", "path"]),
+        ("rackrate facts show a4", ["a40", "a4000"]),
+        ("rackrate facts show AUTO", ["AutoDL"]),
+        ("rackrate facts show a40 band", ["bandwidth"]),
+        ("rackrate facts list c", ["cards"]),
         ("rackrate pl", ["plan"]),
         ("rackrate plan --ta", ["--task"]),
         ("rackrate plan --task q", ["qlora"]),

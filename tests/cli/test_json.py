@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import pytest
 from jsonschema import Draft202012Validator
-from tests.cli.ask import CARDS, DAY, FITS, NO_FITS, NO_PLANS, PLANS, REFUSED, ROOT, answer, name_of, run
+from tests.cli.ask import CARDS, DAY, FACTS, FITS, NO_FITS, NO_PLANS, PLANS, REFUSED, ROOT, answer, name_of, run
 
 SCHEMAS = {
     path.stem: json.loads(path.read_text("utf-8")) for path in (ROOT / "src/rackrate/app/schemas").glob("*.json")
@@ -69,11 +69,54 @@ PROMISED = {
                 "product": str,
                 "memory_sold_gb": float,
                 "facts": [{"quantity": str, "value": float, "unit": str, "kind": str, "source": str}],
-                "prices": [{"per_gpu_hour": Decimal, "per_gb_hour_as_sold": Decimal, "currency": str}],
+                "prices": [{"per_gpu_hour": Decimal, "per_gb_hour_as_sold": Decimal, "currency": str, "gpus": int}],
+                "measured": [{"quantity": str, "kind": str, "low": float, "high": float, "source": str}],
+                "slices": [{"profile": str, "compute_share": float, "at_most": int, "memory_unused": float}],
+                "suits": [{"work": str, "verdict": str, "because": str}],
+                "sizes": [{"task": str, "weight_format": str, "tokens": int}],
+                "results": [{"result": str, "per_tokens": float, "currency": str}],
+                "ratios": [{"quantity": str, "ratio": float}],
+            }
+        ],
+        "reference": [{"result": str, "model": str, "engine": str}],
+    },
+    "facts_show": {
+        "kind": str,
+        "id": str,
+        "facts": [
+            {
+                "quantity": str,
+                "value": str,
+                "unit": str,
+                "condition": str,
+                "kind": str,
+                "used": bool,
+                "step": str,
+                "own": bool,
+                "source": str,
+                "seen_at": str,
             }
         ],
     },
+    "facts_list": {
+        "kinds": [{"kind": str, "known": int, "own": int}],
+        "items": [{"kind": str, "id": str, "title": str, "own": bool}],
+    },
+    "facts_check": {
+        "folders": [str],
+        "good": bool,
+        "files": [{"file": str, "bundled": int, "own": int, "left_out": int}],
+        "problems": [{"code": str, "subject": str, "observed": str, "expected": str, "action": str}],
+        "prices": [{"place": str, "standing": str, "replaces": [str], "filled": [{"column": str, "value": str}]}],
+    },
+    "facts_path": {"folders": [{"folder": str, "named_by": str, "exists": bool, "read": bool, "files": [str]}]},
 }
+HEADER = {"schema": str, "rackrate_version": str, "facts_digest": str, "as_of": str}
+
+
+def kind_of(args):
+    """The kind of document that a command prints."""
+    return "_".join(args[:2]) if args[0] == "facts" else args[0]
 
 
 def keeps(value, promise, where="$"):
@@ -106,11 +149,11 @@ def document(args):
     return found
 
 
-@pytest.mark.parametrize("args", [*PLANS, *NO_PLANS, *FITS, *NO_FITS, *CARDS], ids=name_of)
+@pytest.mark.parametrize("args", [*PLANS, *NO_PLANS, *FITS, *NO_FITS, *CARDS, *FACTS], ids=name_of)
 def test_documents_are_valid_and_keep_the_promised_keys(args):
     found = document(args)
-    keeps(found, PROMISED[args[0]])
-    assert found["schema"] == f"rackrate.{args[0]}/1"
+    keeps(found, HEADER | PROMISED[kind_of(args)])
+    assert found["schema"] == f"rackrate.{kind_of(args)}/1"
     assert found["as_of"] == DAY
     assert len(found["facts_digest"]) == 64
 

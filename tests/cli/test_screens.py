@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 from rich.cells import cell_len
-from tests.cli.ask import CARDS, DAY, FITS, NO_FITS, NO_PLANS, PLANS, REFUSED, ROOT, answer, name_of, run
+from tests.cli.ask import CARDS, DAY, FACTS, FITS, NO_FITS, NO_PLANS, PLANS, REFUSED, ROOT, answer, name_of, run
 
 RACKRATE = Path(sys.executable).with_name("rackrate")
-SCREENS = (*PLANS, *NO_PLANS, *FITS, *NO_FITS, *CARDS)
+SCREENS = (*PLANS, *NO_PLANS, *FITS, *NO_FITS, *CARDS, *FACTS)
 HELP = (("--help",), ("plan", "--help"), ("fit", "--help"), ("gpu", "--help"), ("completion", "--help"), ())
+HELP += tuple(("facts", *action, "--help") for action in ((), ("show",), ("list",), ("check",), ("path",)))
 
 
 def widest(text):
@@ -24,7 +25,7 @@ def widest(text):
 @pytest.mark.parametrize("args", SCREENS, ids=name_of)
 def test_no_line_is_wider_than_80_columns_in_a_pipe(args):
     ended = answer(*args)
-    assert 60 < widest(ended.out) <= 80
+    assert 40 < widest(ended.out) <= 80
     assert "\x1b" not in ended.out
     assert ended.err == ""
     assert not [line for line in ended.out.splitlines() if line != line.rstrip()]
@@ -41,7 +42,9 @@ def test_help_is_no_wider_than_80_columns(args):
 
 @pytest.mark.parametrize("columns", [60, 100, 140])
 @pytest.mark.parametrize(
-    "args", [PLANS[0], PLANS[3], NO_PLANS[0], FITS[1], NO_FITS[0], CARDS[0], CARDS[2]], ids=name_of
+    "args",
+    [PLANS[0], PLANS[3], NO_PLANS[0], FITS[1], NO_FITS[0], CARDS[0], CARDS[2], FACTS[0], FACTS[2], FACTS[-2]],
+    ids=name_of,
 )
 def test_columns_is_obeyed(args, columns):
     out = run(*args, "--as-of", DAY, env={"COLUMNS": str(columns)}).out

@@ -52,6 +52,11 @@ def test_json_needs_no_screen():
     assert not found & {"rich", "rackrate.cli.plan_screen", "rackrate.cli.layout"}
 
 
+def test_facts_of_ones_own_are_not_looked_into_where_there_are_none():
+    found = imported(verb("plan", "examples/lora-7b.toml"))
+    assert not [name for name in found if "own" in name or "overlay" in name or "wire_facts" in name]
+
+
 def test_a_verb_loads_only_its_own_screen():
     found = imported(verb("gpu", "a40"))
     assert "rackrate.cli.gpu_screen" in found

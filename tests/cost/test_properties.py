@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from tests.cost.build import AT, GB, bill, rule, rules
 from tests.offers.build import offer, prepaid
 
-from rackrate.cost.bounds import compute_bounds
+from rackrate.cost.bounds import SLACK, Timeline, compute_costs
+from rackrate.cost.compute import bills_stopped
 from rackrate.cost.rounding import billed_seconds, ceil_to
 from rackrate.cost.usage import Usage
 from rackrate.offers.meter import Meter
@@ -20,6 +21,13 @@ starts = st.lists(seconds, min_size=1, max_size=5).map(tuple)
 steps = st.sampled_from([Decimal(s) for s in ("0.000001", "1", "60", "600", "3600")])
 minimums = st.sampled_from([Decimal(s) for s in ("0", "60", "3600", "86400")])
 used = st.builds(Usage, run_seconds=starts, stopped_seconds=seconds)
+even = st.builds(
+    lambda each, count, stopped: Usage(run_seconds=(each,) * count, stopped_seconds=stopped),
+    seconds,
+    st.integers(1, 5),
+    st.one_of(st.just(Decimal(0)), seconds),
+)
+COMPUTE = {"compute", "compute_stopped", "term"}
 
 
 @given(starts, steps, st.integers(1, 100), minimums, st.booleans())
@@ -132,44 +140,44 @@ def test_more_time_never_costs_less(held, machine, spent, extra):
         assert bill(held, machine, less).total <= bill(held, machine, more).total
 
 
-# ---------------------------------------------------------------- bounds
+# ---------------------------------------------------------------- columns
 
 
 def compute_amount(charged):
-    return sum((line.amount.amount for line in charged.lines if line.name in {"compute", "term"}), Decimal(0))
+    return sum((line.amount.amount for line in charged.lines if line.name in COMPUTE), Decimal(0))
 
 
-def bounds_of(table, spent):
-    hours = np.full(len(table), float(spent.running_seconds) / 3600)
-    return compute_bounds(
-        table, hours, starts=len(spent.run_seconds), stopped_hours=float(spent.stopped_seconds) / 3600
-    )
+def column(table, rows, spent, *, stopped_is_billed):
+    run_s = np.full(len(rows), float(spent.run_seconds[0]))
+    billed = np.array([stopped_is_billed(each.provider) for each in table.billing_classes], dtype=np.bool_)
+    return compute_costs(table, rows, Timeline(run_s, len(spent.run_seconds), float(spent.stopped_seconds), billed))
 
 
-@given(held_rules(), made_offers, used)
-def test_the_exact_compute_line_lies_within_the_bounds(held, machine, spent):
-    low, high = bounds_of(OfferTable.from_offers([machine], lambda _: held, at=AT), spent)
+@given(held_rules(), made_offers, even)
+def test_the_column_of_compute_costs_is_the_exact_one_but_for_rounding(held, machine, spent):
+    made = OfferTable.from_offers([machine], lambda _: held, at=AT)
+    found = column(made, np.arange(1), spent, stopped_is_billed=lambda _: bills_stopped(held))
     exact = float(compute_amount(bill(held, machine, spent)))
-    assert low[0] <= exact <= high[0]
+    assert found[0] * (1 - SLACK) <= exact <= found[0] * (1 + SLACK)
 
 
 @settings(max_examples=10)
-@given(spent=used)
-def test_it_does_so_for_every_bundled_offer(book, table, offers, spent):
-    low, high = bounds_of(table, spent)
-    exact = [float(compute_amount(bill(book.rules_of(o.provider), o, spent))) for o in offers]
-    assert np.all(low <= exact)
-    assert np.all(exact <= high)
+@given(spent=even)
+def test_it_is_for_every_bundled_offer(book, table, offers, spent):
+    rows = np.flatnonzero(table.priced)
+    found = column(table, rows, spent, stopped_is_billed=lambda name: bills_stopped(book.rules_of(name)))
+    exact = [float(compute_amount(bill(book.rules_of(offers[i].provider), offers[i], spent))) for i in rows]
+    np.testing.assert_allclose(found, exact, rtol=SLACK)
 
 
-def test_bounds_are_tight_where_the_meter_is_fine_and_one_start_is_made():
-    held = rules(rule("granularity_s", "1", "running"))
-    low, high = compute_bounds(OfferTable.from_offers([offer("2")], lambda _: held), np.array([10.0]))
-    assert low[0] == pytest.approx(20)
-    assert high[0] == pytest.approx(20 + 2 / 3600)
+@pytest.mark.parametrize(("hours", "terms"), [("730", 1), ("1460", 2), ("1460.0003", 3), ("0.3", 1), ("8760", 12)])
+def test_a_time_that_is_a_whole_number_of_terms_is_not_one_more(hours, terms):
+    made = OfferTable.from_offers([offer("100", term=prepaid("month", "730"))])
+    spent = Usage(run_seconds=(Decimal(hours) * 3600,))
+    assert column(made, np.arange(1), spent, stopped_is_billed=lambda _: False)[0] == pytest.approx(100 * terms)
 
 
-def test_no_estimate_gives_no_bound():
-    low, high = compute_bounds(OfferTable.from_offers([offer("2")]), np.array([np.nan]))
-    assert np.isnan(low[0])
-    assert np.isnan(high[0])
+def test_no_estimate_gives_no_cost():
+    made = OfferTable.from_offers([offer("2")])
+    spent = Usage(run_seconds=(Decimal("NaN"),))
+    assert np.isnan(column(made, np.arange(1), spent, stopped_is_billed=lambda _: False)[0])

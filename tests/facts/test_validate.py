@@ -129,9 +129,9 @@ FAULTS = [
     (change_baseline("H100-SXM5-80GB", "peer_one_way", value="460"), Code.OUT_OF_BOUNDS, "value"),
     (repeat("baselines.csv"), Code.DUPLICATE, "baselines.csv"),
     # the same row twice
-    (repeat("accelerators.csv"), Code.DUPLICATE, "accelerators.csv:145 id"),
+    (repeat("accelerators.csv"), Code.DUPLICATE, "accelerators.csv"),
     (repeat("accelerator_facts.csv"), Code.DUPLICATE, "accelerator_facts.csv"),
-    (repeat("models.csv"), Code.DUPLICATE, "models.csv:280 id"),
+    (repeat("models.csv"), Code.DUPLICATE, "models.csv"),
     (repeat("formats.csv"), Code.DUPLICATE, "formats.csv"),
     (repeat("billing_rules.csv"), Code.DUPLICATE, "billing_rules.csv"),
     (repeat("claims.csv"), Code.DUPLICATE, "claims.csv"),

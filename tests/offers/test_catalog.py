@@ -25,7 +25,8 @@ def one(offers, provider, name, market=None, region=None):
 
 def test_the_bundled_list_reads_without_a_finding(loaded):
     assert loaded.findings == ()
-    assert len(loaded.table) == 671
+    lines = (path.read_text("utf-8").count("\n") - 1 for path in catalog.DATA.glob("offers-*.csv"))
+    assert len(loaded.table) == sum(lines) > 0
     assert len(loaded.digest) == 64
 
 

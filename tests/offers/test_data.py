@@ -8,11 +8,7 @@ import pytest
 from rackrate.offers.catalog import DATA, Record
 from rackrate.offers.gates import DOUBTS
 from rackrate.offers.regions import GROUPS
-
-TERMS = {"hour", "day", "week", "month", "year", "3year", "credit_pack"}
-HOW = {"page_read", "generated", "not_before", "not_after", "schema_era"}
-EXCLUDES = {"host", "disk", "traffic", "ip", "tax"}
-FLAGS = {"interruptible", "commitment_unknown", "price_is_from", "virtual_gpu"}
+from rackrate.offers.validate import EXCLUDES, FLAGS, HOW, TERMS
 
 
 def records():

@@ -53,7 +53,8 @@ def offers(draw: st.DrawFn) -> list[Offer]:
 def exhaustive(question: Question) -> list:  # type: ignore[type-arg]
     """Every offer that passes the filters and has estimates, priced exactly."""
     codes = exclude(question).codes
-    outcomes = estimate_sets(Estimator(question), np.unique(question.offers.shape_set[codes == KEPT]))
+    wanted = np.unique(question.offers.shape_set[codes == KEPT]).tolist()
+    outcomes = estimate_sets(Estimator(question), question.offers.shape_sets, wanted)
     rows = [i for i in np.flatnonzero(codes == KEPT) if int(question.offers.shape_set[i]) in outcomes.estimates]
     return [
         priced_plan(question, question.offers.offer(int(i)), outcomes.estimates[int(question.offers.shape_set[i])])

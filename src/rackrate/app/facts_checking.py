@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
+from functools import lru_cache
+from typing import NamedTuple
 
 from rackrate.app.context import Context, context_of, laid, own_files
 from rackrate.app.documents import finding_docs, header
@@ -26,12 +28,9 @@ def check_facts(folder: str | None = None, *, at: date | None = None) -> FactsCh
     """
     own = own_files() if folder is None else read([folder])
     here = context_of(own, at)
-    tables = {name: bundled.table(name) for name in bundled.columns()}
-    engines = bundled.engine_documents()
     over = laid(own) if own else None
-    problems = [*validate(tables, engines), *here.catalog.findings, *(over.findings if over else ())]
-    counts = {name: len(rows) for name, rows in tables.items()}
-    counts |= {ENGINES: len(engines), OFFERS: len(here.catalog.table) - len(here.catalog.own), REGIONS: regions()}
+    problems = [*_bundled().problems, *here.catalog.findings, *(over.findings if over else ())]
+    counts = {**_bundled().rows, OFFERS: len(here.catalog.table) - len(here.catalog.own)}
     return FactsCheckDocument(
         **header("facts_check", here),
         folders=list(own.folders) if own else [],
@@ -41,6 +40,22 @@ def check_facts(folder: str | None = None, *, at: date | None = None) -> FactsCh
         notes=finding_docs(_notes(here)),
         prices=[_price(one, here) for one in here.catalog.own],
     )
+
+
+class Bundled(NamedTuple):
+    """Rows of each bundled file, and what is wrong with them."""
+
+    rows: Mapping[str, int]
+    problems: tuple[Finding, ...]
+
+
+@lru_cache(maxsize=1)
+def _bundled() -> Bundled:
+    """The bundled files, checked once."""
+    tables = {name: bundled.table(name) for name in bundled.columns()}
+    engines = bundled.engine_documents()
+    counts = {name: len(rows) for name, rows in tables.items()}
+    return Bundled(counts | {ENGINES: len(engines), REGIONS: regions()}, tuple(validate(tables, engines)))
 
 
 # ---------------------------------------------------------------- counts

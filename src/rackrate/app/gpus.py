@@ -1,19 +1,25 @@
-"""The use case ``gpu``: fact cards with sources, and what the card rents for."""
+"""The use case ``gpu``: fact cards with sources, what cards suit and hold, and what they and their results cost."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from decimal import Decimal
+from typing import NamedTuple
 
 from rackrate.app.context import Context, context
 from rackrate.app.documents import header
-from rackrate.app.wire import FactDoc, GpuDoc, GpuDocument, PriceDoc
+from rackrate.app.wire import FactDoc, GpuDoc, GpuDocument, PriceDoc, RatioDoc
 from rackrate.facts.accelerator import Accelerator, Interconnect
-from rackrate.facts.names import resolve_card
+from rackrate.facts.names import resolve_card, suggest_cards
+from rackrate.facts.suits import lacks
 from rackrate.money import Money
 from rackrate.offers.offer import Offer
-from rackrate.problems import Code, Finding, Refused, nearest
+from rackrate.problems import Code, Finding, Refused
+from rackrate.values import replace
+
+ON_DEMAND = frozenset({"on_demand", "on_demand_secure", "on_demand_community", "marketplace_on_demand"})
+"""Markets whose machines come by the hour, without a commitment and without being taken away."""
 
 
 def gpu(cards: Sequence[str] = (), *, currency: str = "USD", at: date | None = None) -> GpuDocument:
@@ -30,8 +36,61 @@ def gpu(cards: Sequence[str] = (), *, currency: str = "USD", at: date | None = N
     currency = currency.upper()
     _check_currency(currency, here)
     found = [here.book.accelerators[i] for i in _ids(cards, here)]
-    gpus = [_doc(card, _rentable(card, here), here, currency) for card in found]
-    return GpuDocument(**header("gpu", here), gpus=gpus)
+    gpus = []
+    for card in found:
+        cheapest = _cheapest(_rentable(card, here), here, currency)
+        gpus.append((_doc(card, cheapest), card, cheapest))
+    if not cards:
+        return GpuDocument(**header("gpu", here), gpus=[doc for doc, _, _ in gpus], reference=[])
+    return _in_full(gpus, here, currency)
+
+
+class Cheap(NamedTuple):
+    """The cheapest offer of a market, and its price per card and hour in the currency of the answer."""
+
+    offer: Offer
+    per_hour: Money
+
+
+def _in_full(gpus: Sequence[tuple[GpuDoc, Accelerator, Sequence[Cheap]]], here: Context, currency: str) -> GpuDocument:
+    """The cards that were asked for, with what they reached, hold, suit and cost per result."""
+    from rackrate.app.card_documents import measured_docs, slice_docs, suit_docs
+    from rackrate.app.card_work import Works
+    from rackrate.facts import bundled
+
+    works, figures, profiles = Works(here), bundled.baselines(), bundled.mig_profiles()
+    full: list[GpuDoc] = []
+    for doc, card, cheapest in gpus:
+        priced = next((cheap for cheap in cheapest if cheap.offer.market in ON_DEMAND), None)
+        whole = replace(
+            doc,
+            measured=measured_docs(card, figures),
+            slices=slice_docs(card, profiles),
+            suits=suit_docs(card),
+            sizes=works.sizes(card),
+            results=works.results(card, priced, currency),
+        )
+        full.append(replace(whole, ratios=_ratios(whole, full[0]) if full else []))
+    return GpuDocument(**header("gpu", here), gpus=full, reference=works.references())
+
+
+def _ratios(gpu: GpuDoc, first: GpuDoc) -> list[RatioDoc]:
+    """The numbers of a card over those of the first: what both have."""
+    mine, firsts = _numbers(gpu), _numbers(first)
+    return [RatioDoc(quantity=name, ratio=value / firsts[name]) for name, value in mine.items() if firsts.get(name)]
+
+
+def _numbers(gpu: GpuDoc) -> dict[str, float]:
+    """Everything of a card that can be compared, by name."""
+    facts = {fact.quantity: fact.value for fact in gpu.facts}
+    demand = next((price for price in gpu.prices if price.market in ON_DEMAND), None)
+    prices = {} if demand is None else {"per_gpu_hour": demand.per_gpu_hour, "per_gb_hour": demand.per_gb_hour_as_sold}
+    costs = {result.result: result.cost for result in gpu.results if result.cost}
+    return {
+        "memory_sold_gb": gpu.memory_sold_gb,
+        **facts,
+        **{name: float(amount) for name, amount in {**prices, **costs}.items()},
+    }
 
 
 def _rentable(card: Accelerator, here: Context) -> tuple[Offer, ...]:
@@ -57,11 +116,11 @@ def _ids(cards: Sequence[str], here: Context) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def _unclear(text: str, ids: Sequence[str], known: Iterable[str]) -> Finding:
+def _unclear(text: str, ids: Sequence[str], known: Mapping[str, Accelerator]) -> Finding:
     if ids:
         action = f"say which: {', '.join(ids)}"
         return Finding(code=Code.AMBIGUOUS_CARD, subject="card", observed=repr(text), action=action)
-    close = nearest(text, known)
+    close = suggest_cards(text, known)
     action = f"did you mean {', '.join(close)}? " if close else ""
     return Finding(
         code=Code.UNKNOWN_NAME, subject="card", observed=repr(text), action=f"{action}`rackrate gpu` lists all cards"
@@ -78,7 +137,7 @@ def _check_currency(currency: str, here: Context) -> None:
         )
 
 
-def _doc(card: Accelerator, offers: Iterable[Offer], here: Context, currency: str) -> GpuDoc:
+def _doc(card: Accelerator, cheapest: Iterable[Cheap]) -> GpuDoc:
     total = card.facts.get("memory_total_bytes")
     capability = card.compute_capability
     return GpuDoc(
@@ -101,10 +160,16 @@ def _doc(card: Accelerator, offers: Iterable[Offer], here: Context, currency: st
         sparsity_2_4=card.sparsity_2_4,
         modified=card.modified,
         pair=_pair(card),
-        lacks=_lacks(card),
+        lacks=list(lacks(card)),
         notes=_notes(card),
         facts=_facts(card),
-        prices=_prices(card, offers, here, currency),
+        prices=[_price_doc(card, cheap) for cheap in cheapest],
+        measured=[],
+        slices=[],
+        suits=[],
+        sizes=[],
+        results=[],
+        ratios=[],
     )
 
 
@@ -143,51 +208,40 @@ def _pair(card: Accelerator) -> str:
     return f"two devices over {link}"
 
 
-_FIRST_CAPABILITY = {"bf16": (8, 0), "tf32": (8, 0), "fp8": (8, 9), "fp4": (10, 0)}
-"""First NVIDIA compute capability whose tensor cores know a type (CUDA C++ Programming Guide, feature table)."""
-
-
-def _lacks(card: Accelerator) -> list[str]:
-    """Arithmetic types that the card surely cannot compute in; a missing rate alone proves nothing."""
-    capability = card.compute_capability
-    if capability is None:
-        return []
-    return [name for name, first in _FIRST_CAPABILITY.items() if capability < first]
-
-
 def _notes(card: Accelerator) -> list[str]:
     """What the card cannot do, and how its rates are meant."""
     notes = (
         ["tensor rates are dense; 2:4 sparsity doubles the peak for pruned models only"] if card.sparsity_2_4 else []
     )
-    if "fp8" in _lacks(card):
+    if "fp8" in lacks(card):
         notes.append("no FP8 compute; FP8 weights run as weight-only where the engine can")
     if card.modified:
         notes.append("third-party memory modification, not a vendor product")
     return [*notes, *([card.notes] if card.notes else [])]
 
 
-def _prices(card: Accelerator, offers: Iterable[Offer], here: Context, currency: str) -> list[PriceDoc]:
-    """The cheapest whole-card offer of each market, per card and hour."""
-    cheapest: dict[str, tuple[Money, Offer]] = {}
+def _cheapest(offers: Iterable[Offer], here: Context, currency: str) -> list[Cheap]:
+    """The cheapest whole-card offer of each market, per card and hour, cheapest market first."""
+    cheapest: dict[str, Cheap] = {}
     for offer in offers:
         if offer.share < 1 or not here.book.rates.knows(offer.price.currency):
             continue
         hourly = here.book.rates.convert(offer.price_per_hour, currency)
         per_card = Money(hourly.amount / offer.gpus, currency)
-        if offer.market not in cheapest or per_card < cheapest[offer.market][0]:
-            cheapest[offer.market] = (per_card, offer)
-    ordered = sorted(cheapest.values(), key=lambda pair: pair[0].amount)
-    return [_price_doc(card, price, offer) for price, offer in ordered]
+        if offer.market not in cheapest or per_card < cheapest[offer.market].per_hour:
+            cheapest[offer.market] = Cheap(offer, per_card)
+    return sorted(cheapest.values(), key=lambda cheap: cheap.per_hour.amount)
 
 
-def _price_doc(card: Accelerator, per_card: Money, offer: Offer) -> PriceDoc:
+def _price_doc(card: Accelerator, cheap: Cheap) -> PriceDoc:
     sold = Decimal(repr(card.memory_sold_gb))
+    offer, per_card = cheap
     return PriceDoc(
         market=offer.market,
         provider=offer.provider,
         offer=offer.name,
         offer_id=offer.id,
+        gpus=offer.gpus,
         per_gpu_hour=str(per_card.rounded(6).amount),
         per_gb_hour_as_sold=str(Money(per_card.amount / sold, per_card.currency).rounded(6).amount),
         currency=per_card.currency,

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING
 
-from rackrate.cli import words
+from rackrate.cli import gpu_parts, words
+from rackrate.cli.gpu_words import RESULTS, SIZES, VERDICTS, WORKS
 from rackrate.cli.layout import PLAIN, Part, Table, drawn, pairs
 from rackrate.cli.numbers import money, small_money
 from rackrate.units import MIB
@@ -21,15 +23,19 @@ def table(document: GpuDocument, *, for_people: bool = False) -> Table:
     if len(document.gpus) == 1:
         return _fact_table(document.gpus[0])
     if for_people:
-        names = tuple(name for name, _ in _ROWS)
-        return Table(keys=names, titles=names, rows=tuple(tuple(of(gpu) for _, of in _ROWS) for gpu in document.gpus))
-    keys = (*_PLAIN_KEYS, *_QUANTITIES.values(), *_PRICE_KEYS)
+        names = tuple(name for name, _ in _ALL_ROWS)
+        rows = tuple(tuple(of(gpu) for _, of in _ALL_ROWS) for gpu in document.gpus)
+        return Table(keys=names, titles=names, rows=rows)
+    keys = (*_PLAIN_KEYS, *_QUANTITIES.values(), *_PRICE_KEYS, *_LARGEST_KEYS, *RESULTS)
     return Table(keys=keys, titles=keys, rows=tuple(_plain_row(gpu) for gpu in document.gpus))
 
 
 _PLAIN_KEYS = (
     *("id", "vendor", "product", "architecture", "compute_capability", "form_factor", "memory_type", "memory_sold_gb"),
     *("ecc", "rt_cores", "mig_instances", "nvswitch", "launch_year"),
+)
+_LARGEST_KEYS = tuple(
+    f"largest_{name}" for name in ("inference_16bit", "inference_4bit", "lora", "qlora", "full_finetune")
 )
 _PRICE_KEYS = ("per_gpu_hour", "per_gb_hour_as_sold", "currency", "provider", "market", "observed_at")
 
@@ -42,7 +48,14 @@ def _plain_row(gpu: GpuDoc) -> tuple[str, ...]:
         *(_plain(getattr(gpu, key)) for key in _PLAIN_KEYS),
         *("" if fact is None else f"{fact.value:.15g}" for fact in facts),
         *("" if price is None else str(getattr(price, key)) for key in _PRICE_KEYS),
+        *(_largest(gpu, place) for place in range(len(_LARGEST_KEYS))),
+        *(next((r.cost or "" for r in gpu.results if r.result == name), "") for name in RESULTS),
     )
+
+
+def _largest(gpu: GpuDoc, place: int) -> str:
+    held = gpu.sizes[place].largest if gpu.sizes else None
+    return "" if held is None else held.model
 
 
 def _plain(value: object) -> str:
@@ -54,9 +67,13 @@ def _plain(value: object) -> str:
 def screen(document: GpuDocument) -> Iterator[Part]:
     """One fact card, or a column for each card, or a short list of all."""
     if len(document.gpus) == 1:
-        yield from _card(document.gpus[0])
+        yield from _card(document)
     elif len(document.gpus) <= _SIDE_BY_SIDE_MOST:
         yield drawn(_columns(document.gpus))
+        if document.reference:
+            yield ""
+            yield "In brackets: share of the first card's number. Measured figures and costs are of one card."
+            yield gpu_parts.reference_line(document.reference)
         yield from _notes(document.gpus)
     else:
         yield drawn(_listing(document.gpus))
@@ -94,6 +111,17 @@ def _price(of: Callable[[PriceDoc], str]) -> Callable[[GpuDoc], str]:
     return value
 
 
+def _on_demand(of: Callable[[PriceDoc], str]) -> Callable[[GpuDoc], str]:
+    """A number of the offer that results are priced by: the cheapest by the hour that nobody takes away."""
+
+    def value(gpu: GpuDoc) -> str:
+        used = {result.offer_id for result in gpu.results}
+        price = next((price for price in gpu.prices if price.offer_id in used), None)
+        return f"{money(of(price))} {price.currency}" if price else "no offer"
+
+    return value
+
+
 def _yes(value: bool | None) -> str:
     return "unknown" if value is None else "yes" if value else "no"
 
@@ -111,7 +139,9 @@ _QUANTITIES = {
     "direct link": "nvlink_bytes_per_s_one_way",
 }
 
-_ROWS: tuple[tuple[str, Callable[[GpuDoc], str]], ...] = (
+Rows = tuple[tuple[str, Callable[["GpuDoc"], str]], ...]
+
+_ROWS: Rows = (
     ("id", lambda g: g.id),
     ("product", lambda g: g.product),
     (
@@ -135,14 +165,63 @@ _ROWS: tuple[tuple[str, Callable[[GpuDoc], str]], ...] = (
     ("direct link", lambda g: g.nvlink),
     ("a pair is", lambda g: g.pair),
     ("MIG slices", lambda g: str(g.mig_instances or "none")),
+)
+
+_PRICE_ROWS: Rows = (
     ("cheapest, card-hour", _price(lambda p: p.per_gpu_hour)),
     ("per GB-hour as sold", _price(lambda p: p.per_gb_hour_as_sold)),
+    ("on demand, card-hour", _on_demand(lambda p: p.per_gpu_hour)),
+    ("on demand, GB-hour as sold", _on_demand(lambda p: p.per_gb_hour_as_sold)),
 )
 
 
+def _cost(result: str, gpu: GpuDoc) -> str:
+    return next((gpu_parts.cost_text(r) for r in gpu.results if r.result == result), "unknown")
+
+
+_WORK_ROWS: Rows = (
+    ("BF16 product reached", gpu_parts.best_product),
+    *((f"{name}, one card", partial(gpu_parts.largest, place)) for place, name in enumerate(SIZES)),
+    *((name, partial(_cost, result)) for result, name in RESULTS.items()),
+)
+_ALL_ROWS: Rows = (*_ROWS, *_PRICE_ROWS, *_WORK_ROWS)
+
+_RATIOS = {
+    **{name: quantity for name, quantity in _QUANTITIES.items() if name != "direct link"},
+    "as sold": "memory_sold_gb",
+    "direct link": "nvlink_bytes_per_s_one_way",
+    "on demand, card-hour": "per_gpu_hour",
+    "on demand, GB-hour as sold": "per_gb_hour",
+    **{name: result for result, name in RESULTS.items()},
+}
+
+
 def _columns(gpus: list[GpuDoc]) -> Table:
-    rows = tuple((name, *(value(gpu) for gpu in gpus)) for name, value in _ROWS[1:])
-    return Table(keys=("fact", *(g.id for g in gpus)), titles=("", *(g.id for g in gpus)), rows=rows)
+    """A row for each number, with its share of the first card's; then the work for which the cards differ."""
+    rows = [
+        (name, *(value(gpu) + _share(name, gpu) for gpu in gpus))
+        for name, value in (*_ROWS[1:], *_PRICE_ROWS, *_WORK_ROWS)
+    ]
+    rows += [(WORKS[work], *(_suited(work, gpu) for gpu in gpus)) for work in _differing(gpus)]
+    return Table(keys=("fact", *(g.id for g in gpus)), titles=("", *(g.id for g in gpus)), rows=tuple(rows))
+
+
+def _share(name: str, gpu: GpuDoc) -> str:
+    """The share of the first card's number, for the cards after it."""
+    quantity = _RATIOS.get(name, "")
+    ratio = next((r.ratio for r in gpu.ratios if r.quantity == quantity), None)
+    return "" if ratio is None else f" ({gpu_parts.per_cent(ratio)})"
+
+
+def _differing(gpus: list[GpuDoc]) -> list[str]:
+    """The work that some of the cards suit and others do not."""
+    verdicts = [{suit.work: suit.verdict for suit in gpu.suits} for gpu in gpus]
+    return [work for work in verdicts[0] if len({found.get(work) for found in verdicts}) > 1]
+
+
+def _suited(work: str, gpu: GpuDoc) -> str:
+    suit = next(suit for suit in gpu.suits if suit.work == work)
+    return f"{VERDICTS[suit.verdict].removesuffix(' for').lower()}: {gpu_parts.because(suit)}"
 
 
 def _listing(gpus: list[GpuDoc]) -> Table:
@@ -161,14 +240,22 @@ def _listing(gpus: list[GpuDoc]) -> Table:
     return Table(keys=titles, titles=titles, rows=rows, right=frozenset({2, 3, 4}))
 
 
-def _card(gpu: GpuDoc) -> Iterator[Part]:
+def _card(document: GpuDocument) -> Iterator[Part]:
+    gpu = document.gpus[0]
     yield f"{gpu.id}: {gpu.vendor} {gpu.product}"
     yield ""
     shown = [_fact(gpu, quantity) for quantity in _QUANTITIES.values()]
     sources = list(dict.fromkeys(fact.source for fact in shown if fact is not None))
-    yield pairs([(f"  {name}", value(gpu) + _cited(gpu, name, sources)) for name, value in _ROWS[2:-2]])
+    yield pairs([(f"  {name}", value(gpu) + _cited(gpu, name, sources)) for name, value in _ROWS[2:]])
     yield ""
+    yield from gpu_parts.suits(gpu)
+    yield from gpu_parts.sizes(gpu)
     yield from _offers(gpu)
+    yield ""
+    yield from gpu_parts.results(gpu, document.reference)
+    yield from gpu_parts.measured(gpu)
+    yield from gpu_parts.slices(gpu)
+    yield from gpu_parts.meanings()
     yield from _notes([gpu])
     yield pairs([(f"  [{n}]", text) for n, text in enumerate(sources, start=1)])
     yield "Every fact with its unit, kind, condition and source: --csv, --md or --json."

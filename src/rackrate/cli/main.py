@@ -111,7 +111,7 @@ def _version(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
 )
 @click.pass_context
 def main(ctx: click.Context) -> None:
-    """Rent GPUs knowingly: what to rent, what it will really cost, and whether you got it."""
+    """Rent GPUs knowingly: what to rent, and what it will really cost."""
     _start_lean()
     if ctx.invoked_subcommand is None:
         click.echo(ctx.get_help())

@@ -1,63 +1,85 @@
-"""Bounds: how much and how little the compute part of a bill can be, for a whole table at once.
+"""Columns of cost: what the compute part of the bills of a whole table comes to, at once.
 
-Floats on columns, to leave out what cannot win before anything is priced in
-Decimal. The bounds hold for every way in which the running time can be divided
-over the starts, so they are as tight as the sum alone allows.
+In floats, to leave out what cannot win before anything is priced in Decimal.
+Every start runs for the same time here, as in the timelines of plans, so the
+rounding of each start is known and the amount is the exact one but for the
+rounding of floats.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
+from numpy.typing import NDArray
 
 from rackrate.offers.table import Bools, Floats, OfferTable
 
-LowHigh = tuple[Floats, Floats]
+Rows = NDArray[np.intp]
 
 SLACK = 1e-9
 """Relative room for the rounding of floats; the exact amount lies inside."""
 
+_SAME = 1e-15
+"""Quotients closer than this to a whole number are that number. A few roundings of floats stay below; a true
+quotient of whole seconds by a step given in decimals comes this close only beyond 10^15 of its last digit."""
 
-def compute_bounds(table: OfferTable, running_hours: Floats, *, starts: int = 1, stopped_hours: float = 0.0) -> LowHigh:
-    """The least and the most that ``compute`` and ``term`` can cost, per row, in the currency of each offer.
 
-    ``running_hours`` is the time on the meter for each row (hours by shape set
-    become that by ``hours[table.shape_set]``); NaN where the work has no
-    estimate, and the bounds are then NaN. ``starts`` and ``stopped_hours`` are
-    those of the usage. Compute billed while stopped is not in the bounds.
+class Timeline(NamedTuple):
+    """What one machine of each row does on the meter.
 
-    Metered, with granularity g, minimum m, running time R in S starts, in hours:
-    max(R, S m) <= sum of max(ceil(r / g) g, m) <= R + S max(g, m).
+    ``run_s`` is the seconds of every one of ``starts`` starts (NaN where the
+    work has no estimate); ``stopped_s`` the seconds stopped in between.
+    ``stopped_is_billed`` says by billing class whether compute is billed then.
     """
-    metered = _metered(table, running_hours, starts)
-    terms = _terms(table, running_hours, starts, stopped_hours)
-    low, high = (np.where(table.prepaid, *pair) * table.price_per_hour for pair in zip(terms, metered, strict=True))
-    return low * (1 - SLACK), high * (1 + SLACK)
+
+    run_s: Floats
+    starts: int
+    stopped_s: float
+    stopped_is_billed: Bools
 
 
-def _metered(table: OfferTable, running: Floats, starts: int) -> LowHigh:
-    step, least = table.granularity_s / 3600, table.minimum_s / 3600
-    least_total = np.where(table.minimum_once, least, starts * least)
-    return np.maximum(running, least_total), running + starts * np.maximum(step, least)
+def compute_costs(table: OfferTable, rows: Rows, timeline: Timeline) -> Floats:
+    """What the lines of ``compute.compute`` come to for ``rows``, in the currency of each; NaN without an estimate.
+
+    Metered, with granularity g and minimum m: starts x max(ceil(r / g) g, m);
+    the rules of ``rounding.billed_seconds`` and ``compute.terms``.
+    """
+    prepaid = table.prepaid[rows]
+    hours = np.empty(len(rows))
+    for kind, billed_hours in ((prepaid, _term_hours), (~prepaid, _metered_hours)):
+        hours[kind] = billed_hours(table, rows[kind], timeline._replace(run_s=timeline.run_s[kind]))
+    return hours * table.price_per_hour[rows]
 
 
-def _terms(table: OfferTable, running: Floats, starts: int, stopped_hours: float) -> LowHigh:
+def _metered_hours(table: OfferTable, rows: Rows, timeline: Timeline) -> Floats:
+    classes, meters, starts = table.billing[rows], table.meters, timeline.starts
+    step = np.array([float(meter.granularity_s) for meter in meters])[classes]
+    least = np.array([float(meter.minimum_s) for meter in meters])[classes]
+    once = np.array([meter.per_resource for meter in meters], dtype=np.bool_)[classes]
+    each = _whole(timeline.run_s / step) * step
+    seconds = np.where(once, np.maximum(starts * each, least), starts * np.maximum(each, least))
+    if timeline.stopped_s:
+        stopped = _whole(timeline.stopped_s / step) * step
+        seconds += np.where(timeline.stopped_is_billed[classes], stopped, 0.0)
+    hours: Floats = seconds / 3600
+    return hours
+
+
+def _term_hours(table: OfferTable, rows: Rows, timeline: Timeline) -> Floats:
     """Hours of whole terms; see ``compute.terms`` for what a term is used up by."""
-    hours, wall = table.term_hours, running + stopped_hours
-    is_pack = _is_pack(table)
-    used = np.where(is_pack | table.lapses_on_stop, running, wall)
-    lives = np.where(is_pack, wall / table.validity_hours, 0.0)
-    floor = np.maximum(_whole(lives, -SLACK), table.minimum_terms)
-    low = np.maximum(_whole(used / hours, -SLACK), floor)
-    extra = np.where(table.lapses_on_stop & ~is_pack, starts, 0)
-    high = np.maximum(np.maximum(_whole(used / hours, SLACK) + extra, _whole(lives, SLACK)), table.minimum_terms)
-    return low * hours, high * hours
+    term_s = table.term_hours[rows] * 3600
+    running = timeline.run_s * timeline.starts
+    wall = running + timeline.stopped_s
+    is_pack = np.array([unit == "credit_pack" for unit in table.term_units], dtype=np.bool_)[table.term_unit[rows]]
+    lapses = np.array([meter.lapses_on_stop for meter in table.meters], dtype=np.bool_)[table.billing[rows]]
+    lives = _whole(wall / (table.validity_hours[rows] * 3600))
+    used = np.where(lapses, timeline.starts * _whole(timeline.run_s / term_s), _whole(wall / term_s))
+    count = np.where(is_pack, np.maximum(_whole(running / term_s), lives), used)
+    return np.maximum(count, table.minimum_terms[rows]) * table.term_hours[rows]
 
 
-def _is_pack(table: OfferTable) -> Bools:
-    return np.array([unit == "credit_pack" for unit in table.term_units], dtype=np.bool_)[table.term_unit]
-
-
-def _whole(count: Floats, slack: float) -> Floats:
-    """``count`` rounded up, with ``slack`` (relative and absolute) for or against."""
-    rounded: Floats = np.ceil(count * (1 + slack) + slack)
-    return np.maximum(rounded, 0.0)
+def _whole(count: Floats) -> Floats:
+    """``count`` rounded up, unless it is a whole number but for the rounding of floats."""
+    nearest = np.rint(count)
+    return np.where(np.abs(count - nearest) <= _SAME * count, nearest, np.ceil(count))

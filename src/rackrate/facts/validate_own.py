@@ -87,7 +87,7 @@ def own_facts(
     for name in NEEDED:
         columns = Columns(base.columns[name], NEEDED[name], DEFAULTS.get(name, {}))
         read = [row for table in tables if table.name == name for row in read_rows(table, columns, found)]
-        completed = [_completed(name, row, base) for row in read]
+        completed = [_completed(name, row, known) for row in read]
         known.learn(name, completed)
         kept[name] = tuple(_valid(name, completed, known, found))
         known.settle(name, kept[name])
@@ -107,6 +107,7 @@ class OwnKnown(Known):
         self.seen_mib = {}
         self._names = {one.id: (one.id, *one.aliases) for one in base.providers}
         self.providers = {*self._names, *base.sellers}
+        self.provider_ids = dict(base.book.provider_ids)
         self.names = Counter()
 
     @cached_property
@@ -132,6 +133,7 @@ class OwnKnown(Known):
                 self.formats.add(row.cells["id"])
             elif name == "providers.csv":
                 self.providers.add(row.cells["id"])
+                self.provider_ids |= dict.fromkeys(_provider_names(row.cells), row.cells["id"])
 
 
 def _provider_names(cells: Row) -> tuple[str, ...]:
@@ -141,17 +143,17 @@ def _provider_names(cells: Row) -> tuple[str, ...]:
 # ---------------------------------------------------------------- rows
 
 
-def _completed(name: str, row: OwnRow, base: Base) -> OwnRow:
+def _completed(name: str, row: OwnRow, known: OwnKnown) -> OwnRow:
     """A row with what follows from its other cells, and its source marked as the user's own."""
     cells = dict(row.cells)
     derive = _DERIVED.get(name)
-    for column, value in derive(cells).items() if derive else ():
-        cells[column] = cells[column] or value
+    derived = {column: value for column, value in (derive(cells) if derive else {}).items() if not cells[column]}
+    cells |= derived
     if name == "billing_rules.csv":
-        cells["provider"] = base.book.provider_ids.get(cells["provider"], cells["provider"])
+        cells["provider"] = known.provider_ids.get(cells["provider"], cells["provider"])
     if "source" in cells:
         cells["source"] = own_source(cells["source"])
-    return row._replace(cells=cells)
+    return row._replace(cells=cells, filled=(*row.filled, *derived))
 
 
 def _of_model(cells: Row) -> dict[str, str]:
@@ -189,7 +191,8 @@ def _valid(name: str, found: Sequence[OwnRow], known: OwnKnown, wrong: list[Find
             same = f"a row unlike {first.place}:{first.line}"
             faults.append(Fault(Code.DUPLICATE, KEYS[name][0], row.cells[KEYS[name][0]], same, "remove one of them"))
         if faults:
-            wrong.extend(told(row, fault) for fault in faults)
+            said = [fault for fault in faults if fault.column not in row.filled]
+            wrong.extend(told(row, fault) for fault in said or faults)
         else:
             yield row
 

@@ -110,6 +110,4 @@ class Offer(Value, frozen=True, kw_only=True):
     def shapes(self) -> tuple[MachineShape, ...]:
         """The machine shapes that this offer can turn out to be."""
         bridged = is_bridged(self.form_factor)
-        return tuple(
-            MachineShape(accelerator=c, gpus=self.gpus, share=self.share, bridged=bridged) for c in self.cards
-        )
+        return tuple(MachineShape(accelerator=c, gpus=self.gpus, share=self.share, bridged=bridged) for c in self.cards)

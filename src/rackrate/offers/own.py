@@ -11,14 +11,13 @@ marked ``negotiated``; else the bundled one, being newer, replaces it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import date
 from decimal import Decimal
 from typing import NamedTuple
 
 from rackrate.facts.book import FactBook
 from rackrate.facts.names import resolve_card
 from rackrate.facts.own_rows import Columns, OwnRow, OwnTable, own_source, read_rows, told
-from rackrate.facts.validate import as_float, day, member, number, parsed
+from rackrate.facts.validate import as_float, day, member, number
 from rackrate.facts.validate_rows import Fault
 from rackrate.offers.conflicts import DATE_IS_SURE
 from rackrate.problems import Code, Finding, nearest
@@ -55,6 +54,7 @@ _SEEN_HOW = (*sorted(DATE_IS_SURE), "not_after", "schema_era")
 _DEAREST = 1e9
 _MOST_CARDS = 100_000
 _MOST_HOURS = 100_000
+_MOST_PARTS = 1_000
 
 
 class OwnPrices(Value, frozen=True, kw_only=True):
@@ -143,7 +143,7 @@ def _counts(cells: Mapping[str, str]) -> Iterator[Fault]:
         if cells[column]:
             yield from number(cells, column, 0, limit)
     part, _, whole = cells["share"].partition("/")
-    if cells["share"] and not 0 < as_float(part) / (as_float(whole or "1") or 1) <= 1:
+    if cells["share"] and not 0 < as_float(part) <= as_float(whole or "1") <= _MOST_PARTS:
         yield Fault(Code.BAD_VALUE, "share", cells["share"], "a part of one card such as 1/8", "write it as a fraction")
 
 
@@ -181,7 +181,6 @@ def _term(cells: Mapping[str, str]) -> Iterator[Fault]:
             Code.BAD_VALUE, "prepaid", cells["prepaid"], "true or false", "write true where whole terms are paid"
         )
     yield from day(cells, "observed_on")
-    yield from parsed(cells, "observed_on", date.fromisoformat, "a date such as 2026-11-30")
 
 
 def _words(cells: Mapping[str, str]) -> Iterator[Fault]:

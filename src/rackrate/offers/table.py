@@ -88,6 +88,15 @@ class Lots(Value, frozen=True, kw_only=True, eq=False):
         """The entry that the offer ``number`` belongs to."""
         return int(np.searchsorted(self.first, number, side="right")) - 1
 
+    def up_to(self, entries: NDArray[np.intp], price: Floats) -> NDArray[np.intp]:
+        """How many offers of each of ``entries`` have at most that ``price`` per hour (a bisection of all at once)."""
+        low, high = self.first[entries].astype(np.intp), self.first[entries + 1].astype(np.intp)
+        while (searching := low < high).any():
+            middle = (low + high) // 2
+            within = searching & (self.price_per_hour[np.minimum(middle, len(self.price_per_hour) - 1)] <= price)
+            low, high = np.where(within, middle + 1, low), np.where(searching & ~within, middle, high)
+        return low - self.first[entries]
+
     def same_thing(self, number: int) -> list[int]:
         """The numbers of all observations of the thing that ``number`` is one of."""
         code = self.thing[number]
@@ -235,10 +244,23 @@ class OfferTable(Value, frozen=True, kw_only=True, eq=False):
         """The number of the first, cheapest offer of the entry ``index``."""
         return index if self.lots is None else int(self.lots.first[index])
 
-    def price_of(self, number: int) -> float:
-        """The price per hour of the offer ``number``."""
-        prices = self.price_per_hour if self.lots is None else self.lots.price_per_hour
-        return float(prices[number])
+    def numbers(self, entries: NDArray[np.intp]) -> NDArray[np.intp]:
+        """The number of the first offer of each of ``entries``."""
+        return entries if self.lots is None else self.lots.first[entries].astype(np.intp)
+
+    def first_offer(self, index: int) -> Offer:
+        """The exact record of the first offer of an entry (see ``offer``)."""
+        return self.offer(self.number(index))
+
+    def prices_of(self, numbers: NDArray[np.intp]) -> Floats:
+        """The prices per hour of offers."""
+        return (self.price_per_hour if self.lots is None else self.lots.price_per_hour)[numbers]
+
+    def up_to(self, entries: NDArray[np.intp], price: Floats) -> NDArray[np.intp]:
+        """How many offers of each of ``entries``, which come from the cheapest up, have at most that price per hour."""
+        if self.lots is not None:
+            return self.lots.up_to(entries, price)
+        return (self.price_per_hour[entries] <= price).astype(np.intp)
 
     def offer(self, number: int) -> Offer:
         """The exact record of an offer, with what other observations of the same thing say."""
@@ -260,9 +282,13 @@ class OfferTable(Value, frozen=True, kw_only=True, eq=False):
 
     def in_regions(self, queries: Iterable[str]) -> Bools:
         """Which rows lie in any of the regions asked for (see ``regions.matches_region``)."""
+        return self.places_in(queries)[self.place]
+
+    def places_in(self, queries: Iterable[str]) -> Bools:
+        """Which ``places`` lie in any of the regions asked for."""
         wanted = tuple(queries)
         inside = [any(matches_region(query, *place) for query in wanted) for place in self.places]
-        return np.array(inside, dtype=np.bool_)[self.place]
+        return np.array(inside, dtype=np.bool_)
 
     @property
     def region_known(self) -> Bools:
@@ -356,9 +382,7 @@ def _classes(rows: Sequence[OfferRow], rules_of: RulesOf | None) -> list[Billing
         if provider not in by_name:
             by_name[provider] = rules_of is not None and is_qualified(rules_of(provider))
         name = row.name if by_name[provider] else ""
-        classes.append(
-            BillingClass(provider, name, row.interruptible, row.currency, row.includes_disk_gb, row.prepaid)
-        )
+        classes.append(BillingClass(provider, name, row.interruptible, row.currency, row.includes_disk_gb, row.prepaid))
     return classes
 
 

@@ -1,114 +1,77 @@
-"""Columns: bounds of the likely cost and the slowness of every offer, before any is priced exactly."""
+"""Columns: the likely cost of every offer in floats, before any is priced exactly."""
 
 from __future__ import annotations
-
-from collections.abc import Callable, Iterable
-from decimal import Decimal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rackrate.cost.bounds import compute_bounds
-from rackrate.plan.answer import ShapeEstimate
+from rackrate.cost.bounds import SLACK, Timeline, compute_costs
+from rackrate.cost.compute import bills_stopped
+from rackrate.offers.meter import narrowed
+from rackrate.plan.other_lines import other_lines
 from rackrate.plan.outcomes import Outcomes
-from rackrate.plan.pricing import bill
 from rackrate.plan.question import Question
-from rackrate.plan.timeline import usage_of
-from rackrate.units import SECONDS_PER_HOUR
-from rackrate.values import Value, replace
-from rackrate.workload.workload import Workload
 
 Floats = NDArray[np.float64]
-_COMPUTE = frozenset({"compute", "term"})
+Rows = NDArray[np.intp]
 
 
-class CostColumns(Value, frozen=True, kw_only=True):
-    """Per offer: bounds of the likely cost in the display currency (infinite where nothing was estimated).
+class CostColumns:
+    """Likely costs of entries, in the display currency; infinite without an estimate or a rate.
 
-    ``low`` counts compute alone (no other line is negative); ``high`` adds the
-    most that the provider's other lines come to for any of the shapes.
+    They differ from the exact ones by the rounding of floats alone, for which
+    ``floor`` and ``ceiling`` make room.
     """
 
-    low: Floats
-    high: Floats
+    def __init__(self, question: Question, outcomes: Outcomes) -> None:
+        self._question = question
+        self._outcomes = outcomes
+        self._factor = _factors(question)
+
+    def compute(self, rows: Rows) -> Floats:
+        """The compute part at the first, cheapest offer of each entry; it is proportional to the price."""
+        table = self._question.offers
+        sets = table.shape_set[rows]
+        per_hour_and_machine = compute_costs(table, rows, self._timeline(sets))
+        scale = self._outcomes.column(lambda f: f.machines)[sets] * self._factor[table.currency[rows]]
+        costs = per_hour_and_machine * scale
+        return np.where(np.isnan(costs), np.inf, costs)
+
+    def others(self, rows: Rows) -> Floats:
+        """The other lines, of entries that have an estimate and a rate."""
+        return other_lines(self._question, self._outcomes, rows) * self._factor[self._question.offers.currency[rows]]
+
+    def _timeline(self, sets: NDArray[np.int32]) -> Timeline:
+        """What the machines of each set do; starts and stops are the same for all sets of one workload."""
+        question, outcomes = self._question, self._outcomes
+        run_s = outcomes.column(lambda f: float(f.usage.run_seconds[0]))[sets]
+        usage = next((outcomes.figures(index).usage for index in outcomes.estimates), None)
+        starts, stopped_s = (1, 0.0) if usage is None else (len(usage.run_seconds), float(usage.stopped_seconds))
+        return Timeline(run_s, starts, stopped_s, _stopped_is_billed(question, stopped_s))
 
 
-def cost_columns(question: Question, outcomes: Outcomes, kept: NDArray[np.intp]) -> CostColumns:
-    """Bounds for all offers; ``kept`` are the rows that are still in."""
+def floor(costs: Floats) -> Floats:
+    """What the exact costs are not below."""
+    return costs * (1 - SLACK)
+
+
+def ceiling(costs: Floats) -> Floats:
+    """What the exact costs are not above."""
+    return costs * (1 + SLACK)
+
+
+def prices_shown(question: Question, rows: Rows) -> Floats:
+    """Prices per hour of the first offers of ``rows`` in the display currency; infinite where there is none."""
     table = question.offers
-    least, most = (_meter_columns(question, outcomes, pick) for pick in (min, max))
-    factor = _factors(question)[table.currency]
-    low, _ = _compute_bounds(question, least)
-    _, high = _compute_bounds(question, most)
-    extras = _extras_at_most(question, outcomes, kept)[table.provider]
-    return CostColumns(
-        low=_finite(low * least.machines[table.shape_set] * factor),
-        high=_finite((high * most.machines[table.shape_set] + extras) * factor),
-    )
+    prices = np.where(table.priced[rows], table.price_per_hour[rows], np.inf) * _factors(question)[table.currency[rows]]
+    return np.where(np.isnan(prices), np.inf, prices)
 
 
-class _Meter(Value, frozen=True, kw_only=True):
-    """Likely hours on the meter and machines by shape set."""
-
-    hours: Floats
-    machines: Floats
-
-
-def _meter_columns(question: Question, outcomes: Outcomes, pick: Callable[[Iterable[float]], float]) -> _Meter:
-    sets = len(question.offers.shape_sets)
-    hours, machines = np.full(sets, np.nan), np.ones(sets)
-    for index, estimates in outcomes.estimates.items():
-        hours[index] = pick(on_the_meter(question.workload, e) for e in estimates)
-        machines[index] = pick(e.machines for e in estimates)
-    return _Meter(hours=hours, machines=machines)
-
-
-def on_the_meter(workload: Workload, estimate: ShapeEstimate) -> float:
-    """Likely hours on the meter of one machine."""
-    usage = usage_of(workload, estimate.work_hours.likely, estimate.startup_hours.likely, estimate.machines)
-    return float(usage.running_seconds) / SECONDS_PER_HOUR
-
-
-def _compute_bounds(question: Question, meter: _Meter) -> tuple[Floats, Floats]:
-    """Bounds of the compute lines of one machine, in the currency of each offer."""
-    shared = usage_of(question.workload, 0.0, 0.0, 1)
-    return compute_bounds(
-        question.offers,
-        meter.hours[question.offers.shape_set],
-        starts=len(shared.run_seconds),
-        stopped_hours=float(shared.stopped_seconds) / SECONDS_PER_HOUR,
-    )
-
-
-def _extras_at_most(question: Question, outcomes: Outcomes, kept: NDArray[np.intp]) -> Floats:
-    """By provider, the most that lines other than compute come to, in the provider's currency.
-
-    They grow with time and machines only, so one bill at the longest time of
-    any shape, for an offer that includes no disk, bounds them all.
-    """
-    table = question.offers
-    extras = np.zeros(len(table.providers))
-    longest = _longest(estimate for each in outcomes.estimates.values() for estimate in each)
-    if longest is None:
-        return extras
-    first = np.full(len(table.providers), -1)
-    first[table.provider[kept][::-1]] = kept[::-1]
-    for code, row in enumerate(first.tolist()):
-        if row < 0:
-            continue
-        offer = replace(table.record(row), includes_disk_gb=Decimal(0))
-        charged = bill(question, offer, (longest[0], longest[1]), longest[2])
-        extras[code] = sum(float(line.amount.amount) for line in charged.lines if line.name not in _COMPUTE)
-    return extras
-
-
-def _longest(estimates: Iterable[ShapeEstimate]) -> tuple[float, float, int] | None:
-    """The longest work, the longest start-up and the most machines of any estimate."""
-    found = list(estimates)
-    if not found:
-        return None
-    work = max(e.work_hours.likely * e.machines for e in found)
-    return work, max(e.startup_hours.likely for e in found), max(e.machines for e in found)
+def _stopped_is_billed(question: Question, stopped_s: float) -> NDArray[np.bool_]:
+    """By billing class, whether compute is billed while stopped (looked up if anything stops)."""
+    rules_of, at, classes = question.book.rules_of, question.at, question.offers.billing_classes
+    billed = [bills_stopped(narrowed(rules_of(c.provider), c.name, at)) for c in classes] if stopped_s else []
+    return np.array(billed or [False] * len(classes), dtype=np.bool_)
 
 
 def _factors(question: Question) -> Floats:
@@ -118,18 +81,3 @@ def _factors(question: Question) -> Floats:
         float(rates.factor(c, question.currency)) if rates.knows(c) else np.nan for c in question.offers.currencies
     ]
     return np.array(known, dtype=np.float64)
-
-
-def _finite(column: Floats) -> Floats:
-    return np.where(np.isnan(column), np.inf, column)
-
-
-def slowness_column(question: Question, outcomes: Outcomes) -> Floats:
-    """Per offer, hours to finish, or for a service the inverse of its throughput; infinite without an estimate."""
-    table = question.offers
-    if not question.workload.is_service:
-        return outcomes.finish_column(len(table.shape_sets))[table.shape_set]
-    column = np.full(len(table.shape_sets), np.inf)
-    for index in outcomes.estimates:
-        column[index] = 1 / outcomes.tokens_per_s(index)
-    return column[table.shape_set]

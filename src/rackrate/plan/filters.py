@@ -1,13 +1,13 @@
 """Filters: tests on columns that leave offers out before anything is estimated.
 
-Every offer is counted under the first test that it fails, in the order of
-``Reason``, so the counts add up to the offers left out.
+Every offer is counted under the first test that it fails, in the order in which
+they are made, so the counts add up to the offers left out.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,9 @@ from rackrate.plan.question import Question
 from rackrate.workload.requirements import meets
 
 Bools = NDArray[np.bool_]
+Bits = NDArray[np.uint32]
 Codes = NDArray[np.int16]
+T = TypeVar("T")
 
 NARROW = {Precision.FP8: "fp8_compute", Precision.FP4: "fp4_compute", Precision.INT8: "int8_compute"}
 """Arithmetic that a card has or lacks: wider types can be emulated in FP32, these would lose their point."""
@@ -41,84 +43,96 @@ def distinct(codes: NDArray[np.int32]) -> list[int]:
 
 
 class Excluded(NamedTuple):
-    """Per offer, the code of the first test that it fails (or ``KEPT``), and how many tests it fails."""
+    """Per entry, the code of the first test that it fails (or ``KEPT``), and whether it fails no other."""
 
     codes: Codes
-    failures: Codes
+    alone: Bools
+
+
+class _Test(NamedTuple):
+    """A test: which entries fail, or which words of a vocabulary, whose codes are then in ``column``."""
+
+    reason: Reason
+    failing: Bools
+    column: NDArray[np.int32] | None = None
 
 
 def exclude(question: Question) -> Excluded:
-    """Put every offer to every test."""
-    codes = np.full(len(question.offers), KEPT, dtype=np.int16)
-    failures = np.zeros(len(question.offers), dtype=np.int16)
-    for reason, failing in _tests(question):
-        mark(codes, failing, reason)
-        failures += failing
-    return Excluded(codes, failures)
+    """Put every entry to every test, a bit for each."""
+    tests = list(_tests(question))
+    failed = np.zeros(len(question.offers), dtype=np.uint32)
+    by_column: dict[int, tuple[NDArray[np.int32], Bits]] = {}
+    for number, test in enumerate(tests):
+        bit = np.uint32(1 << number)
+        if test.column is None:
+            failed |= np.multiply(test.failing, bit, dtype=np.uint32)
+        elif test.failing.any():
+            _, words = by_column.setdefault(id(test.column), (test.column, np.zeros(len(test.failing), np.uint32)))
+            words |= np.multiply(test.failing, bit, dtype=np.uint32)
+    for column, words in by_column.values():
+        failed |= words[column]
+    lowest = failed & (~failed + np.uint32(1))
+    first = np.frexp(lowest.astype(np.float64))[1]  # 0 for no bit, else the bit's number + 1
+    codes = np.array([KEPT, *(code_of(test.reason) for test in tests)], dtype=np.int16)
+    return Excluded(codes[first], failed == lowest)
 
 
-def mark(codes: Codes, failing: Bools, reason: Reason) -> None:
-    """Leave out those still kept that fail (in place)."""
-    codes[(codes == KEPT) & failing] = code_of(reason)
-
-
-def _tests(question: Question) -> Iterator[tuple[Reason, Bools]]:
+def _tests(question: Question) -> Iterator[_Test]:
     yield from _card_tests(question)
     limits, table = question.workload.limits, question.offers
     if limits.gpu_counts:
-        yield Reason.GPU_COUNT, ~_any_of(table.gpus, limits.gpu_counts)
+        yield _Test(Reason.GPU_COUNT, ~_any_of(table.gpus, limits.gpu_counts))
     if limits.max_gpus is not None:
-        yield Reason.GPU_COUNT, table.gpus > limits.max_gpus
+        yield _Test(Reason.GPU_COUNT, table.gpus > limits.max_gpus)
     wanted, unwanted = (
         _ids(names, question.book.provider_ids) for names in (limits.providers, limits.exclude_providers)
     )
     if wanted or unwanted:
-        yield Reason.PROVIDER, _by(table.providers, table.provider, lambda name: not _chosen(name, wanted, unwanted))
+        others = _words(table.providers, lambda name: not _chosen(name, wanted, unwanted))
+        yield _Test(Reason.PROVIDER, others, table.provider)
     if limits.regions:
-        yield Reason.REGION_UNKNOWN, ~table.region_known
-        yield Reason.REGION, ~table.in_regions(limits.regions)
+        known = _words(table.places, lambda place: bool(place[0]))
+        yield _Test(Reason.REGION_UNKNOWN, ~known, table.place)
+        yield _Test(Reason.REGION, known & ~table.places_in(limits.regions), table.place)
     if limits.markets:
-        yield Reason.MARKET, _by(table.markets, table.market, lambda name: not _is_one_of(name, limits.markets))
+        others = _words(table.markets, lambda name: not _is_one_of(name, limits.markets))
+        yield _Test(Reason.MARKET, others, table.market)
     if not limits.interruptible:
-        yield Reason.INTERRUPTIBLE, table.interruptible
-    yield Reason.SUPERSEDED, table.superseded
-    yield Reason.PRICE_INVALID, ~table.priced
-    yield Reason.PRICE_INCOMPLETE, table.excludes_host
-    asked_for = _by(table.markets, table.market, lambda name: _is_named(name, limits.markets))
-    yield Reason.PRICE_FROM, table.price_is_from & ~asked_for
-    yield Reason.COMMITMENT_UNKNOWN, table.commitment_unknown & ~asked_for
-    rates = question.book.rates
-    yield Reason.NO_RATE, _by(table.currencies, table.currency, lambda code: not rates.knows(code))
+        yield _Test(Reason.INTERRUPTIBLE, table.interruptible)
+    yield from _price_tests(question)
 
 
-def _card_tests(question: Question) -> Iterator[tuple[Reason, Bools]]:
+def _price_tests(question: Question) -> Iterator[_Test]:
+    table, rates = question.offers, question.book.rates
+    yield _Test(Reason.SUPERSEDED, table.superseded)
+    yield _Test(Reason.PRICE_INVALID, ~table.priced)
+    yield _Test(Reason.PRICE_INCOMPLETE, table.excludes_host)
+    asked_for = _words(table.markets, lambda name: _is_named(name, question.workload.limits.markets))
+    doubted = ~asked_for[table.market] if asked_for.any() else np.bool_(True)  # noqa: FBT003 - a scalar, not a flag
+    yield _Test(Reason.PRICE_FROM, table.price_is_from & doubted)
+    yield _Test(Reason.COMMITMENT_UNKNOWN, table.commitment_unknown & doubted)
+    yield _Test(Reason.NO_RATE, _words(table.currencies, lambda code: not rates.knows(code)), table.currency)
+
+
+def _card_tests(question: Question) -> Iterator[_Test]:
     """Tests on what the card is; an offer of an unclear card passes only if every card it can be passes."""
-    limits = question.workload.limits
-    cards = question.book.accelerators
-    yield Reason.CARD_UNKNOWN, _by_set(question, lambda shapes: not shapes)
+    limits, cards = question.workload.limits, question.book.accelerators
+    yield _by_set(question, Reason.CARD_UNKNOWN, lambda shapes: not shapes)
     if limits.gpus:
-        yield Reason.CARD_NOT_ASKED, _by_set(question, lambda s: any(x.accelerator not in limits.gpus for x in s))
+        yield _by_set(question, Reason.CARD_NOT_ASKED, lambda s: any(x.accelerator not in limits.gpus for x in s))
     if limits.vendors:
         vendors = {vendor.casefold() for vendor in limits.vendors}
-        yield (
+        yield _by_set(
+            question,
             Reason.CARD_NOT_ASKED,
-            _by_set(question, lambda s: any(cards[x.accelerator].vendor.casefold() not in vendors for x in s)),
+            lambda s: any(cards[x.accelerator].vendor.casefold() not in vendors for x in s),
         )
     if limits.require:
-        yield (
-            Reason.CARD_PROPERTY,
-            _by_set(question, lambda s: not all(_has_all(cards[x.accelerator], limits.require) for x in s)),
-        )
+        yield _by_card(question, Reason.CARD_PROPERTY, lambda card: _has_all(card, limits.require))
     narrow = NARROW.get(question.workload.precision)
     if narrow is not None:
-        yield (
-            Reason.ARITHMETIC,
-            _by_set(question, lambda s: not all(_has_all(cards[x.accelerator], (narrow,)) for x in s)),
-        )
-    yield (
-        Reason.ENGINE_UNSUPPORTED,
-        _by_set(question, lambda s: not all(runs_on(question.engine, cards[x.accelerator]) for x in s)),
-    )
+        yield _by_card(question, Reason.ARITHMETIC, lambda card: _has_all(card, (narrow,)))
+    yield _by_card(question, Reason.ENGINE_UNSUPPORTED, lambda card: runs_on(question.engine, card))
 
 
 def _has_all(card: Accelerator, requirements: Iterable[str]) -> bool:
@@ -134,9 +148,16 @@ def runs_on(engine: Engine, card: Accelerator) -> bool:
     return least is None or has is None or has >= least
 
 
-def _by_set(question: Question, fails: Callable[[tuple[MachineShape, ...]], bool]) -> Bools:
-    table = question.offers
-    return np.array([fails(shapes) for shapes in table.shape_sets], dtype=np.bool_)[table.shape_set]
+def _by_set(question: Question, reason: Reason, fails: Callable[[tuple[MachineShape, ...]], bool]) -> _Test:
+    return _Test(reason, _words(question.offers.shape_sets, fails), question.offers.shape_set)
+
+
+def _by_card(question: Question, reason: Reason, passes: Callable[[Accelerator], bool]) -> _Test:
+    """A test that every card of a set must pass; each card is looked at once."""
+    cards = question.book.accelerators
+    names = {shape.accelerator for shapes in question.offers.shape_sets for shape in shapes}
+    failing = {name for name in names if not passes(cards[name])}
+    return _by_set(question, reason, lambda shapes: any(shape.accelerator in failing for shape in shapes))
 
 
 def _any_of(column: NDArray[np.int32], wanted: Iterable[int]) -> Bools:
@@ -146,8 +167,8 @@ def _any_of(column: NDArray[np.int32], wanted: Iterable[int]) -> Bools:
     return found
 
 
-def _by(vocabulary: Iterable[str], column: NDArray[np.int32], fails: Callable[[str], bool]) -> Bools:
-    return np.array([fails(name) for name in vocabulary], dtype=np.bool_)[column]
+def _words(vocabulary: Iterable[T], holds: Callable[[T], bool]) -> Bools:
+    return np.array([holds(word) for word in vocabulary], dtype=np.bool_)
 
 
 def _is_one_of(name: str, wanted: Collection[str]) -> bool:

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import NDArray
 
 from rackrate.plan.answer import Nearest, Reason, ShapeEstimate
 from rackrate.plan.budget import budget_for_plan
 from rackrate.plan.changes import change_for_filter
-from rackrate.plan.outcomes import Outcomes, estimate_sets
+from rackrate.plan.columns import CostColumns, floor, prices_shown
+from rackrate.plan.outcomes import Outcomes
 from rackrate.plan.pricing import finish_hours, likely_cost
 from rackrate.plan.question import Question
+from rackrate.plan.selection import first_smallest
 
 Rows = NDArray[np.intp]
+Floats = NDArray[np.float64]
 _PRICE_IN_DOUBT = frozenset({Reason.PRICE_INCOMPLETE, Reason.PRICE_FROM, Reason.COMMITMENT_UNKNOWN})
 TRIED_AT_MOST = 3
 """Shapes that are newly estimated in search of a near miss; beyond, it is not near."""
@@ -23,34 +28,54 @@ def nearest_but_for_filter(question: Question, reason: Reason, rows: Rows, outco
 
     Where none of the first few would be one, the cheapest is named without a change.
     """
-    ordered, most = by_price(question, rows), budget_for_plan(question)
+    prices = prices_shown(question, rows)
+    best: tuple[float, int] | None = None
+    for least, of_set in _sets_by_price(question, rows, prices, outcomes):
+        if best is not None and best[0] < least:
+            break
+        found = _cheapest_within_budget(question, rows[of_set], prices[of_set], outcomes)
+        best = min(filter(None, (best, found)), default=None)
+    if best is None:
+        cheapest = question.offers.first_offer(int(rows[np.argmin(prices)]))
+        return Nearest(offer=cheapest, observed="", limit="", change=None)
+    offer = question.offers.first_offer(best[1])
+    cost = likely_cost(question, offer, outcomes.estimates[int(question.offers.shape_set[best[1]])])
+    change, shown = change_for_filter(question, reason, offer), None if reason in _PRICE_IN_DOUBT else cost
+    return Nearest(offer=offer, observed="", limit="", change=change, cost=shown)
+
+
+def _sets_by_price(question: Question, rows: Rows, prices: Floats, outcomes: Outcomes) -> Iterator[tuple[float, Rows]]:
+    """The shape sets that do the work in time, cheapest first: their lowest price, and where their rows are."""
+    sets = question.offers.shape_set[rows]
+    first = first_smallest(prices, sets, len(question.offers.shape_sets))
+    with_price = [(float(prices[at]), int(at), index) for index, at in enumerate(first.tolist()) if at >= 0]
     tried = 0
-    for index in ordered:
-        code = int(question.offers.shape_set[index])
-        if code not in outcomes.estimates and code not in outcomes.failed:
+    for price, _, index in sorted(with_price):
+        if index not in outcomes.estimates and index not in outcomes.failed:
             if tried == TRIED_AT_MOST:
                 continue
             tried += 1
-        estimates = _estimates(code, outcomes)
-        if not estimates or not _in_time(question, estimates):
-            continue
-        offer = question.offers.offer(index)
-        cost = likely_cost(question, offer, estimates)
-        if most is not None and most < cost:
-            continue
-        change = change_for_filter(question, reason, offer)
-        shown = None if reason in _PRICE_IN_DOUBT else cost
-        return Nearest(offer=offer, observed="", limit="", change=change, cost=shown)
-    return Nearest(offer=question.offers.offer(ordered[0]), observed="", limit="", change=None)
+        outcomes.find([index])
+        estimates = outcomes.estimates.get(index)
+        if estimates and price < np.inf and _in_time(question, estimates):
+            yield price, np.flatnonzero(sets == index)
 
 
-def _estimates(code: int, outcomes: Outcomes) -> tuple[ShapeEstimate, ...]:
-    """Estimates of a shape set, empty where it fails a test; what is found out is kept."""
-    if code not in outcomes.estimates and code not in outcomes.failed:
-        found = estimate_sets(outcomes.estimator, [code])
-        outcomes.estimates.update(found.estimates)
-        outcomes.failed.update(found.failed)
-    return outcomes.estimates.get(code, ())
+def _cheapest_within_budget(
+    question: Question, rows: Rows, prices: Floats, outcomes: Outcomes
+) -> tuple[float, int] | None:
+    """Price and row of the cheapest by the hour of ``rows``, all of one set, that the budget covers."""
+    most = budget_for_plan(question)
+    if most is None:
+        return min(zip(prices.tolist(), rows.tolist(), strict=True))
+    columns = CostColumns(question, outcomes)
+    covered = np.flatnonzero(floor(columns.compute(rows)) <= float(most.amount))
+    for place in covered[np.lexsort((rows[covered], prices[covered]))].tolist():
+        row = int(rows[place])
+        estimates = outcomes.estimates[int(question.offers.shape_set[row])]
+        if not most < likely_cost(question, question.offers.first_offer(row), estimates):
+            return float(prices[place]), row
+    return None
 
 
 def _in_time(question: Question, estimates: tuple[ShapeEstimate, ...]) -> bool:
@@ -58,14 +83,3 @@ def _in_time(question: Question, estimates: tuple[ShapeEstimate, ...]) -> bool:
     if deadline is None or question.workload.is_service:
         return True
     return all(finish_hours(e).likely <= deadline for e in estimates)
-
-
-def by_price(question: Question, rows: Rows) -> list[int]:
-    """Rows by price per hour of the whole offer in the display currency, those without a price last."""
-    table, rates = question.offers, question.book.rates
-    factor = np.array(
-        [float(rates.factor(c, question.currency)) if rates.knows(c) else np.inf for c in table.currencies]
-    )
-    price = np.where(table.priced[rows], table.price_per_hour[rows], np.inf) * factor[table.currency[rows]]
-    ordered: list[int] = rows[np.argsort(price, kind="stable")].tolist()
-    return ordered

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from rackrate.plan.answer import Answer, Reason
 from rackrate.plan.budget import budget_for_plan
-from rackrate.plan.filters import KEPT, distinct, exclude, mark
+from rackrate.plan.filters import KEPT, code_of, distinct, exclude
+from rackrate.plan.frontier import frontier
 from rackrate.plan.outcomes import Outcomes, estimate_sets
 from rackrate.plan.question import Question
 from rackrate.plan.ranking import ranked
@@ -25,11 +26,16 @@ from rackrate.units import format_hours
 from rackrate.workload.workload import Assumption
 
 
-def plan(question: Question) -> Answer:
-    """The best plans for the question, the frontier, and every rejection grouped by reason."""
+def plan(question: Question, estimator: Estimator | None = None) -> Answer:
+    """The best plans for the question, the frontier, and every rejection grouped by reason.
+
+    Give the ``estimator`` of an earlier question about the same workload,
+    engine, facts and day, and what it found out is not found out again.
+    """
     excluded = exclude(question)
     codes = excluded.codes
-    outcomes = estimate_sets(Estimator(question), distinct(question.offers.shape_set[codes == KEPT]))
+    wanted = distinct(question.offers.shape_set[codes == KEPT])
+    outcomes = estimate_sets(estimator or Estimator(question), question.offers.shape_sets, wanted)
     _exclude_by_estimate(question, codes, outcomes)
     search = Search(question, codes, outcomes)
     most = budget_for_plan(question)
@@ -38,10 +44,10 @@ def plan(question: Question) -> Answer:
     best = search.best(question.limit)
     return Answer(
         plans=tuple(ranked(best, question.rank)),
-        frontier=tuple(search.frontier()),
+        frontier=tuple(frontier(search)),
         rejected=tuple(rejections(question, excluded, outcomes, search)),
-        considered=len(question.offers),
-        possible=int(np.count_nonzero(codes == KEPT)),
+        considered=question.offers.count,
+        possible=int(search.inside.sum()),
         assumptions=(*question.workload.assumptions, startup_assumption(question)),
         currency=question.currency,
         rank=question.rank,
@@ -50,13 +56,14 @@ def plan(question: Question) -> Answer:
 
 def _exclude_by_estimate(question: Question, codes: NDArray[np.int16], outcomes: Outcomes) -> None:
     """Leave out offers whose shapes fail a test of memory, speed or time (in place)."""
-    table = question.offers
+    reasons = np.full(len(outcomes.shape_sets), KEPT, dtype=np.int16)
     for index, failure in outcomes.failed.items():
-        mark(codes, table.shape_set == index, failure.reason)
+        reasons[index] = code_of(failure.reason)
     deadline = question.workload.limits.deadline_hours
     if deadline is not None and not question.workload.is_service:
-        late = outcomes.finish_column(len(table.shape_sets)) > deadline
-        mark(codes, late[table.shape_set], Reason.DEADLINE)
+        reasons[outcomes.column(lambda f: f.hours.likely) > deadline] = code_of(Reason.DEADLINE)
+    kept = np.flatnonzero(codes == KEPT)
+    codes[kept] = reasons[question.offers.shape_set[kept]]
 
 
 def startup_assumption(question: Question) -> Assumption:

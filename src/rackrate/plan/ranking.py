@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from rackrate.memory.estimate_types import Verdict
+from rackrate.offers.offer import Offer
 from rackrate.plan.answer import Plan, Rank
+
+N = TypeVar("N", float, NDArray[np.float64])
+Tie = tuple[int, str, str, str]
 
 _VERDICT_ORDER = {Verdict.FITS: 0, Verdict.TIGHT: 1, Verdict.DOES_NOT_FIT: 2}
 
@@ -27,20 +35,22 @@ def ranked(plans: Sequence[Plan], rank: Rank) -> list[Plan]:
     criterion, then newer price, provider, offer and id, so that ties always
     break the same way.
     """
-    return sorted(plans, key=lambda p: (_VERDICT_ORDER[p.verdict], *_criterion(p, rank), *_tie(p)))
+    return sorted(plans, key=lambda p: (_VERDICT_ORDER[p.verdict], *_criterion(p, rank), *tie_of(p.offer)))
+
+
+def criterion(cost: N, slow: N, rank: Rank) -> tuple[N, N]:
+    """What plans of one verdict are ordered by, first and second (numbers, or columns of them)."""
+    if rank is Rank.COST:
+        return cost, slow
+    return (slow, cost) if rank is Rank.TIME else (cost * slow, cost)
 
 
 def _criterion(plan: Plan, rank: Rank) -> tuple[float, float]:
-    cost, slow = float(plan.cost.likely.amount), slowness(plan)
-    if rank is Rank.COST:
-        return (cost, slow)
-    if rank is Rank.TIME:
-        return (slow, cost)
-    return (cost * slow, cost)
+    return criterion(float(plan.cost.likely.amount), slowness(plan), rank)
 
 
-def _tie(plan: Plan) -> tuple[int, str, str, str]:
-    offer = plan.offer
+def tie_of(offer: Offer) -> Tie:
+    """What decides between plans that are equal by the criterion."""
     return (-offer.observed_on.toordinal(), offer.provider, offer.name, offer.id)
 
 
@@ -48,7 +58,7 @@ def frontier(plans: Sequence[Plan]) -> list[Plan]:
     """Plans that no other plan beats in both likely cost and slowness, cheapest first (plans that fit only)."""
     fitting = [p for p in plans if p.verdict is Verdict.FITS]
     best: list[Plan] = []
-    for plan in sorted(fitting, key=lambda p: (*_criterion(p, Rank.COST), *_tie(p))):
+    for plan in sorted(fitting, key=lambda p: (*_criterion(p, Rank.COST), *tie_of(p.offer))):
         if not best or slowness(plan) < slowness(best[-1]):
             best.append(plan)
     return best

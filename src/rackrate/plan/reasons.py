@@ -6,11 +6,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from rackrate.offers.offer import Offer
 from rackrate.plan.answer import Change, Nearest, NoEstimate, Reason, Rejected
 from rackrate.plan.budget import budget_for_plan, change_of_budget
 from rackrate.plan.changes import change_for_failure
+from rackrate.plan.columns import prices_shown
 from rackrate.plan.filters import REASONS, Excluded, code_of, distinct
-from rackrate.plan.near_misses import Rows, by_price, nearest_but_for_filter
+from rackrate.plan.near_misses import Rows, nearest_but_for_filter
 from rackrate.plan.numbers import quantity
 from rackrate.plan.outcomes import Outcomes
 from rackrate.plan.question import Question
@@ -23,19 +25,28 @@ _WITHOUT_NEAREST = frozenset({Reason.SUPERSEDED, Reason.PRICE_INVALID, Reason.CA
 def rejections(question: Question, excluded: Excluded, outcomes: Outcomes, search: Search) -> Iterator[Rejected]:
     """One group for each reason that left anything out, largest first."""
     rows_of = {reason: np.flatnonzero(excluded.codes == code_of(reason)) for reason in REASONS}
-    for reason, rows in sorted(rows_of.items(), key=lambda item: (-len(item[1]), REASONS.index(item[0]))):
-        if reason in _WITHOUT_NEAREST and len(rows):
-            yield Rejected(reason=reason, count=len(rows), nearest=None)
-        elif len(rows):
-            alone = rows[excluded.failures[rows] <= 1]
+    counts = {reason: _count(question, reason, rows, search) for reason, rows in rows_of.items()}
+    for reason, rows in sorted(rows_of.items(), key=lambda item: (-counts[item[0]], REASONS.index(item[0]))):
+        if reason in _WITHOUT_NEAREST and counts[reason]:
+            yield Rejected(reason=reason, count=counts[reason], nearest=None)
+        elif counts[reason]:
+            alone = rows[excluded.alone[rows]]
             nearest = _nearest(question, reason, alone if len(alone) else rows, outcomes, search)
-            yield Rejected(reason=reason, count=len(rows), nearest=nearest)
+            yield Rejected(reason=reason, count=counts[reason], nearest=nearest)
+
+
+def _count(question: Question, reason: Reason, rows: Rows, search: Search) -> int:
+    """How many offers are left out for ``reason``; of an entry that is partly within the budget, those that are not."""
+    count = int(question.offers.sizes[rows].sum())
+    if reason is Reason.BUDGET:
+        count += int((question.offers.sizes[search.rows] - search.inside).sum())
+    return count
 
 
 def _nearest(question: Question, reason: Reason, rows: Rows, outcomes: Outcomes, search: Search) -> Nearest:
     """The nearest of ``rows``, which fail no other filter (or, where all do, all rows)."""
     if reason is Reason.BUDGET:
-        return _nearest_by_cost(question, rows, search)
+        return _nearest_by_cost(question, search)
     failed = {i: f for i in _sets(question, rows) if (f := outcomes.failed.get(i)) and f.reason is reason}
     if failed:
         return _nearest_failure(question, rows, failed)
@@ -52,7 +63,7 @@ def _nearest_failure(question: Question, rows: Rows, failed: dict[int, NoEstimat
     """The shape that misses by least, at its cheapest offer."""
     index = min(failed, key=lambda i: (failed[i].shortfall, i))
     failure = failed[index]
-    offer = question.offers.offer(by_price(question, rows[question.offers.shape_set[rows] == index])[0])
+    offer = _cheapest(question, rows, index)
     if failure.reason in _BY_ESTIMATE:
         return Nearest(offer=offer, observed=failure.detail, limit="", change=None)
     observed, limit = quantity(failure.observed, failure.unit), quantity(failure.limit, failure.unit)
@@ -61,22 +72,27 @@ def _nearest_failure(question: Question, rows: Rows, failed: dict[int, NoEstimat
 
 def _nearest_by_time(question: Question, rows: Rows, outcomes: Outcomes) -> Nearest:
     """The offer that finishes first of those that are late."""
-    index = min(_sets(question, rows), key=lambda i: (outcomes.hours(i).likely, i))
-    offer = question.offers.offer(by_price(question, rows[question.offers.shape_set[rows] == index])[0])
+    index = min(_sets(question, rows), key=lambda i: (outcomes.figures(i).hours.likely, i))
+    offer = _cheapest(question, rows, index)
     deadline = question.workload.limits.deadline_hours or 0.0
-    needed = quantity(outcomes.hours(index).likely, "hours")
+    needed = quantity(outcomes.figures(index).hours.likely, "hours")
     limit = quantity(deadline, "hours")
     change = Change(knob="limits.deadline", before=limit, after=needed)
     return Nearest(offer=offer, observed=needed, limit=limit, change=change)
 
 
-def _nearest_by_cost(question: Question, rows: Rows, search: Search) -> Nearest:
-    """The cheapest of those over the budget, by exact cost of the cheapest bounds."""
-    order = sorted(rows.tolist(), key=lambda i: (search.bounds.low[i], i))
-    index = min(order[:5], key=lambda i: (search.likely(i).amount, i))
-    cost = search.likely(index)
+def _cheapest(question: Question, rows: Rows, index: int) -> Offer:
+    """The cheapest by the hour of ``rows`` that are of one shape set."""
+    of_set = rows[question.offers.shape_set[rows] == index]
+    return question.offers.first_offer(int(of_set[np.argmin(prices_shown(question, of_set))]))
+
+
+def _nearest_by_cost(question: Question, search: Search) -> Nearest:
+    """The cheapest of those over the budget."""
+    entry, number = search.cheapest_over()
+    cost = search.likely(entry, number)
     return Nearest(
-        offer=question.offers.offer(index),
+        offer=question.offers.offer(number),
         observed=str(cost),
         limit=str(budget_for_plan(question)),
         change=change_of_budget(question, cost),

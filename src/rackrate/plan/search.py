@@ -2,98 +2,191 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, insort
+from heapq import heappop, heappush
+
 import numpy as np
 from numpy.typing import NDArray
 
+from rackrate.cost.bounds import SLACK
 from rackrate.money import Money
-from rackrate.plan.answer import Plan, Rank, Reason, ShapeEstimate
-from rackrate.plan.columns import cost_columns, slowness_column
+from rackrate.plan.answer import Plan, Reason, ShapeEstimate
+from rackrate.plan.columns import CostColumns, floor
 from rackrate.plan.filters import KEPT, code_of
 from rackrate.plan.outcomes import Outcomes
 from rackrate.plan.pricing import likely_cost, priced_plan
 from rackrate.plan.question import Question
+from rackrate.plan.ranking import Tie, criterion, tie_of
+from rackrate.plan.selection import among_smallest
 
-Criterion = tuple[bool, float]
+Floats = NDArray[np.float64]
+Rows = NDArray[np.intp]
+Key = tuple[float, float, Tie | tuple[()]]
+"""What plans of one verdict are ordered by; a bound has no tie and comes before all that are equal to it."""
 
 
 class Search:
-    """Best plans and frontier over the offers still kept in ``codes``; every price is computed once."""
+    """Best plans over the entries still kept in ``codes``; every price is computed once.
+
+    ``rows`` are these entries (a place is an index into them), ``compute`` the
+    compute part of their costs and ``inside`` how many of the offers of each
+    are within the budget. ``over`` has the entries with offers that are not,
+    the number of the first of these and the compute part of its cost. ``slowness`` and ``tight`` are by shape set.
+    """
 
     def __init__(self, question: Question, codes: NDArray[np.int16], outcomes: Outcomes) -> None:
         self.question = question
         self.codes = codes
         self.outcomes = outcomes
-        self.bounds = cost_columns(question, outcomes, np.flatnonzero(codes == KEPT))
-        self.slowness = slowness_column(question, outcomes)
+        self.columns = CostColumns(question, outcomes)
+        self.rows = np.flatnonzero(codes == KEPT)
+        self.compute = self.columns.compute(self.rows)
+        self.inside = question.offers.sizes[self.rows]
+        self.over = (self.rows[:0], self.rows[:0], self.compute[:0])
+        self.slowness = outcomes.column(lambda f: f.slowness)
+        self.tight = outcomes.column(lambda f: f.is_tight) == 1
         self._likely: dict[int, Money] = {}
         self._plans: dict[int, Plan] = {}
 
-    def likely(self, index: int) -> Money:
-        """The exact likely cost of an offer, computed once."""
-        if index not in self._likely:
-            offer, estimates = self.question.offers.record(index), self._estimates(index)
-            self._likely[index] = likely_cost(self.question, offer, estimates)
-        return self._likely[index]
+    @property
+    def sets(self) -> NDArray[np.int32]:
+        """The shape set of each row."""
+        return self.question.offers.shape_set[self.rows]
 
-    def plan(self, index: int) -> Plan:
+    # ------------------------------------------------------------ exact
+
+    def likely(self, entry: int, number: int) -> Money:
+        """The exact likely cost of the offer ``number`` of ``entry``, computed once."""
+        if number not in self._likely:
+            offer = self.question.offers.record(number)
+            self._likely[number] = likely_cost(self.question, offer, self._estimates(entry))
+        return self._likely[number]
+
+    def plan(self, entry: int, number: int) -> Plan:
         """The whole plan of an offer, computed once."""
-        if index not in self._plans:
-            self._plans[index] = priced_plan(self.question, self.question.offers.offer(index), self._estimates(index))
-        return self._plans[index]
+        if number not in self._plans:
+            offer = self.question.offers.offer(number)
+            self._plans[number] = priced_plan(self.question, offer, self._estimates(entry))
+        return self._plans[number]
+
+    def key(self, entry: int, number: int) -> Key:
+        """What the offer is ordered by among plans of its verdict."""
+        slow = float(self.slowness[self._set(entry)])
+        first, second = criterion(float(self.likely(entry, number).amount), slow, self.question.rank)
+        return (first, second, tie_of(self.question.offers.record(number)))
+
+    def cost(self, place: int) -> float:
+        """The exact likely cost of the first offer at ``place``, as a number."""
+        entry = int(self.rows[place])
+        return float(self.likely(entry, self.question.offers.number(entry)).amount)
+
+    def tie(self, place: int) -> Tie:
+        """What decides where costs are equal."""
+        return tie_of(self.question.offers.record(self.question.offers.number(int(self.rows[place]))))
+
+    def first_plan(self, place: int) -> Plan:
+        """The plan of the first offer at ``place``."""
+        entry = int(self.rows[place])
+        return self.plan(entry, self.question.offers.number(entry))
+
+    # ------------------------------------------------------------ budget
 
     def exclude_above(self, most: Money) -> None:
-        """Leave out offers whose likely cost is over ``most``; exact prices decide where the bounds do not."""
-        kept, limit = self.codes == KEPT, float(most.amount)
-        self.codes[kept & (self.bounds.low > limit)] = code_of(Reason.BUDGET)
-        unclear = kept & (self.bounds.low <= limit) & (self.bounds.high > limit)
-        for index in np.flatnonzero(unclear).tolist():
-            if most < self.likely(index):
-                self.codes[index] = code_of(Reason.BUDGET)
+        """Leave out offers whose likely cost is over ``most``; exact prices decide where the columns do not.
+
+        The offers of an entry come from the cheapest up, so those up to some price are inside.
+        """
+        table, limit = self.question.offers, float(most.amount)
+        near = np.flatnonzero(floor(self.compute) <= limit)
+        rows = self.rows[near]
+        per_price = self.compute[near] / table.price_per_hour[rows]
+        left = [limit / (1 + room) - self.columns.others(rows) for room in (SLACK, -SLACK)]
+        surely, perhaps = (table.up_to(rows, each / per_price) for each in left)
+        for place in np.flatnonzero(surely < perhaps).tolist():
+            surely[place] = self._inside(int(rows[place]), range(surely[place], perhaps[place]), most)
+        inside = np.zeros_like(self.inside)
+        inside[near] = surely
+        self._leave_out(inside)
+
+    def _inside(self, entry: int, doubtful: range, most: Money) -> int:
+        """How many offers of ``entry`` are exactly within ``most``, one of ``doubtful`` or all of them."""
+        first = self.question.offers.number(entry)
+        return doubtful.start + bisect_left(doubtful, 1, key=lambda nth: int(most < self.likely(entry, first + nth)))
+
+    def _leave_out(self, inside: Rows) -> None:
+        """Keep the first ``inside`` offers of each row; what is over is remembered by entry and number."""
+        table = self.question.offers
+        beyond = np.flatnonzero(inside < self.inside)
+        entries = self.rows[beyond]
+        numbers = table.numbers(entries) + inside[beyond]
+        dearer = table.prices_of(numbers) / table.price_per_hour[entries]
+        self.over = (entries, numbers, self.compute[beyond] * dearer)
+        kept = inside > 0
+        self.codes[self.rows[~kept]] = code_of(Reason.BUDGET)
+        self.rows, self.compute, self.inside = self.rows[kept], self.compute[kept], inside[kept]
+
+    def cheapest_over(self) -> tuple[int, int]:
+        """Entry and number of the cheapest offer that is over the budget."""
+        entries, numbers, compute = self.over
+        few = among_smallest(compute, 1)
+        least = min(float(self.likely(int(entries[at]), int(numbers[at])).amount) for at in few[:8].tolist())
+        near = np.flatnonzero(floor(compute) <= least)
+        costs = compute[near] + self.columns.others(entries[near])
+        at = near[np.argmin(costs)]
+        return int(entries[at]), int(numbers[at])
+
+    # ------------------------------------------------------------ best
 
     def best(self, limit: int) -> list[Plan]:
-        """The ``limit`` best plans by the question's rank.
+        """The ``limit`` best plans by the question's rank: those that fit, then those that fit tightly.
 
-        Offers are visited by verdict, then by the lower bound of the
-        criterion; the visit stops when the bound of the next offer is above
-        the exact criterion of the last place.
+        Entries are visited by the lower bound of the criterion; the visit stops
+        when the bound of the next is above the exact criterion of the last place.
         """
-        held: list[tuple[Criterion, int]] = []
-        for bound, index in sorted((self._criterion(i, float(self.bounds.low[i])), i) for i in self._kept()):
-            if len(held) >= limit and bound > held[limit - 1][0]:
-                break
-            held.append((self._criterion(index, float(self.likely(index).amount)), index))
-            held.sort()
-        return [self.plan(index) for _, index in held[:limit]]
+        tight = self.tight[self.sets]
+        found: list[tuple[int, int]] = []
+        for places in (np.flatnonzero(~tight), np.flatnonzero(tight)):
+            if len(found) < limit:
+                found += self._first(places, limit - len(found))
+        return [self.plan(entry, number) for entry, number in found]
 
-    def frontier(self) -> list[Plan]:
-        """Plans that fit, cheapest first, of which no other is both cheaper and sooner (exact)."""
-        rows = [i for i in self._kept() if not self._tight(i)]
-        rows.sort(key=lambda i: (self.slowness[i], self.bounds.low[i], i))
-        best: list[int] = []
-        for index in rows:
-            if best and self.bounds.low[index] >= float(self.likely(best[-1]).amount):
-                continue
-            if not best or self.likely(index) < self.likely(best[-1]):
-                if best and self.slowness[index] == self.slowness[best[-1]]:
-                    best.pop()
-                best.append(index)
-        return [self.plan(i) for i in reversed(best)]
+    def _first(self, places: Rows, limit: int) -> list[tuple[int, int]]:
+        """Entry and number of the first ``limit`` offers at ``places`` of the rows.
 
-    def _criterion(self, index: int, cost: float) -> Criterion:
-        """Verdict first, then what plans are ranked by, for an exact or a bounded cost."""
-        rank, slow = self.question.rank, float(self.slowness[index])
-        weighed = {Rank.COST: cost, Rank.TIME: slow, Rank.BOTH: cost * slow}[rank]
-        return (self._tight(index), weighed)
+        The last place among a few is a limit that leaves few to look at closely.
+        """
+        if not len(places):
+            return []
+        first, second = self._bounds(places, self.compute[places])
+        few = among_smallest(first, limit)
+        few = few[np.lexsort((second[few], first[few]))[: 4 * limit]]
+        last = self._visit(places[few], limit)[-1][0]
+        held = self._visit(places[first <= last[0]], limit)
+        return [(entry, number) for _, entry, number in held]
 
-    def _kept(self) -> list[int]:
-        kept: list[int] = np.flatnonzero(self.codes == KEPT).tolist()
-        return kept
+    def _visit(self, places: Rows, limit: int) -> list[tuple[Key, int, int]]:
+        table, rows = self.question.offers, self.rows[places]
+        first, second = self._bounds(places, self.compute[places] + self.columns.others(rows))
+        order = np.lexsort((second, first))
+        bounds = zip(first[order].tolist(), second[order].tolist(), places[order].tolist(), strict=True)
+        queue: list[tuple[Key, int, int]] = [((one, two, ()), place, 0) for one, two, place in bounds]
+        held: list[tuple[Key, int, int]] = []
+        while queue and not (len(held) >= limit and queue[0][0] > held[limit - 1][0]):
+            _, place, nth = heappop(queue)
+            entry = int(self.rows[place])
+            number = table.number(entry) + nth
+            key = self.key(entry, number)
+            insort(held, (key, entry, number))
+            if nth + 1 < self.inside[place]:
+                heappush(queue, (key, place, nth + 1))
+        return held[:limit]
 
-    def _set(self, index: int) -> int:
-        return int(self.question.offers.shape_set[index])
+    def _bounds(self, places: Rows, costs: Floats) -> tuple[Floats, Floats]:
+        slow = self.slowness[self.question.offers.shape_set[self.rows[places]]]
+        return criterion(floor(costs), slow, self.question.rank)
 
-    def _tight(self, index: int) -> bool:
-        return self.outcomes.is_tight(self._set(index))
+    def _set(self, entry: int) -> int:
+        return int(self.question.offers.shape_set[entry])
 
-    def _estimates(self, index: int) -> tuple[ShapeEstimate, ...]:
-        return self.outcomes.estimates[self._set(index)]
+    def _estimates(self, entry: int) -> tuple[ShapeEstimate, ...]:
+        return self.outcomes.estimates[self._set(entry)]

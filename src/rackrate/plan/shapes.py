@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 from rackrate.evidence import Range, Unknown
 from rackrate.facts.accelerator import Accelerator
 from rackrate.memory.estimate import Demand, demand, fit_on
 from rackrate.memory.estimate_types import MemoryEstimate, Verdict
 from rackrate.offers.offer import MachineShape
+from rackrate.offers.table import BillingClass
 from rackrate.plan.answer import NoEstimate, Reason, ShapeEstimate
 from rackrate.plan.machines import MACHINES_AT_MOST, UTILISATION_AT_MOST, machines_for, per_machine
 from rackrate.plan.question import Question
@@ -21,6 +23,10 @@ from rackrate.workload.layout import Layout
 from rackrate.workload.layouts import layouts
 from rackrate.workload.workload import Workload
 
+if TYPE_CHECKING:
+    from rackrate.plan.other_lines import OtherLine, Timeless
+    from rackrate.plan.outcomes import Figures
+
 Outcome = ShapeEstimate | NoEstimate
 _VERDICT_ORDER = (Verdict.FITS, Verdict.TIGHT, Verdict.DOES_NOT_FIT)
 
@@ -29,14 +35,27 @@ class Estimator:
     """Estimates of machine shapes for one question; what shapes share is computed once.
 
     ``startup`` is the time from power-on until work begins, in hours.
+    ``figures`` and ``other_lines`` keep what plans derive from the estimates.
+    Another question with the same workload, engine, facts and day can be
+    planned with the same estimator.
     """
 
     def __init__(self, question: Question) -> None:
         self.question = question
         self.startup = startup_hours(question.workload, question.engine).total_hours
+        self.figures: dict[tuple[MachineShape, ...], Figures] = {}
+        self.other_lines: dict[tuple[BillingClass, Timeless], OtherLine] = {}
         self._outcomes: dict[MachineShape, Outcome] = {}
         self._layouts: dict[int, tuple[Layout, ...]] = {}
         self._demands: dict[Layout, Demand | Unknown] = {}
+
+    def outcomes(self, shapes: tuple[MachineShape, ...]) -> tuple[ShapeEstimate, ...] | NoEstimate:
+        """The estimates of all ``shapes``, or the failure of the one that misses by most."""
+        found = [self.outcome(shape) for shape in shapes]
+        failures = [f for f in found if isinstance(f, NoEstimate)]
+        if failures:
+            return max(failures, key=lambda f: f.shortfall)
+        return tuple(f for f in found if isinstance(f, ShapeEstimate))
 
     def outcome(self, shape: MachineShape) -> Outcome:
         """The best estimate for a shape, or the test that it failed with the number closest to passing."""

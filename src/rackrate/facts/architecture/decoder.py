@@ -61,9 +61,7 @@ class Shape(Value, frozen=True, kw_only=True):
     dense_first: int | None = None
 
 
-def sizes(
-    reader: Reader, *, width: int | None = None, head_dim: int | None = None, layers: int | None = None
-) -> Sizes:
+def sizes(reader: Reader, *, width: int | None = None, head_dim: int | None = None, layers: int | None = None) -> Sizes:
     """The sizes under any of their names; arguments are what the class takes when a key is absent.
 
     Key-value heads default to query heads, the size of a head to the width of
@@ -94,9 +92,7 @@ def ends(size: Sizes, *, tied: bool, norm: int, positions: int = 0, head_bias: b
     return Account(embedding=table, head=head, norms=norm * size.hidden, positions=positions * size.hidden)
 
 
-def decoder(
-    reader: Reader, size: Sizes, layers: Sequence[Layer], outside: Account, shape: Shape
-) -> Model:
+def decoder(reader: Reader, size: Sizes, layers: Sequence[Layer], outside: Account, shape: Shape) -> Model:
     """The model that layers and what is outside them make."""
     account = add([outside, *(layer.parts for layer in layers)])
     kinds = [layer.kind for layer in layers]

@@ -156,7 +156,7 @@ def _changed(heads: int, width: int) -> dict[str, int]:
 def _falcon_kv_heads(reader: Reader, heads: int) -> int:
     """Falcon's key-value heads: as many as said in the new decoder, else one with multi-query attention."""
     if reader.flag("new_decoder_architecture"):
-        return reader.maybe("num_kv_heads", "n_head_kv") or heads
+        return reader.maybe("num_kv_heads", "n_head_kv", "num_key_value_heads") or heads
     return 1 if reader.flag("multi_query", default=True) else heads
 
 
@@ -165,10 +165,8 @@ def attention_account(reader: Reader, size: Sizes, style: Style) -> Account:
     heads = grouped(size.hidden, size.heads, size.kv_heads, size.head_dim)
     qkv, out = switched(reader, style.qkv), switched(reader, style.out)
     norms = 0
-    if style.qk_norm == "head":
-        norms = 2 * size.head_dim
-    elif style.qk_norm == "width" and (not style.qk_if or reader.flag(style.qk_if)):
-        norms = heads.query + heads.key
+    if style.qk_norm and (not style.qk_if or reader.flag(style.qk_if)):
+        norms = 2 * size.head_dim if style.qk_norm == "head" else heads.query + heads.key
     elif reader.flag("qk_layernorm"):  # phi: with bias, stablelm: one row for each head
         norms = 4 * size.head_dim if style.norms == 1 else (size.heads + size.kv_heads) * size.head_dim
     return Account(attention=attention(heads, qkv_bias=qkv, out_bias=out), norms=norms)

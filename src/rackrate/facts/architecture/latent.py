@@ -14,7 +14,7 @@ from rackrate.values import Value, replace
 TYPES = frozenset(
     {
         *("deepseek_v2", "deepseek_v3", "deepseek_v32", "kimi_k2", "minicpm3", "mistral4"),
-        *("glm4_moe_lite", "glm_moe_dsa", "youtu", "axk1", "sarvam_mla"),
+        *("glm4_moe_lite", "glm_moe_dsa", "mistral_large4_text"),
     }
 )
 
@@ -97,7 +97,7 @@ def _indexer(reader: Reader, size: Sizes, of: Latent) -> Account:
     if "index_n_heads" not in reader:
         return Account()
     heads, width = reader.whole("index_n_heads"), reader.whole("index_head_dim")
-    return Account(attention=indexer(size.hidden, of.query_rank, heads, width))
+    return Account(attention=indexer(size.hidden, of.query_rank or size.hidden, heads, width))
 
 
 def _indexed(reader: Reader, layers: int) -> list[bool]:

@@ -155,7 +155,10 @@ def _flat(reader: Reader, kind: str) -> Reader:
     if kind != "dbrx":
         return reader
     inside = {**reader.section("ffn_config").table, **reader.section("attn_config").table}
-    inside = {"intermediate_size": inside.get("ffn_hidden_size"), "num_key_value_heads": inside.get("kv_n_heads")} | inside
+    inside = {
+        "intermediate_size": inside.get("ffn_hidden_size"),
+        "num_key_value_heads": inside.get("kv_n_heads"),
+    } | inside
     return Reader({**inside, **reader.table}, reader.where, reader)
 
 

@@ -32,6 +32,11 @@ _EVERY = {"gemma2": 2, "gemma3_text": 6, "cohere2": 4, "gpt_oss": 2, "olmo3": 4,
 _EVERY |= {"exaone4": 4, "gemma4_text": 6, "ministral": 4}
 _EVERY |= {"qwen3_next": 4, "qwen3_5_text": 4, "qwen3_5_moe_text": 4}
 
+# The window where the configuration has no such key (null is no window; class ...Config of each).
+_WINDOWS = {"mistral": 4096, "gemma2": 4096, "gemma3_text": 4096, "cohere2": 4096, "olmo3": 4096, "exaone4": 4096}
+_WINDOWS |= {"ministral": 4096, "gpt_oss": 128, "llama4_text": 8192, "gemma3n_text": 512, "gemma4_text": 512}
+_WINDOW_KEYS = ("sliding_window", "sliding_window_size", "window_size", "attention_window_size")
+
 
 def layer_kinds(reader: Reader, kind: str, layers: int) -> list[str]:
     """What each layer keeps of a sequence, for models of type ``kind``.
@@ -89,9 +94,10 @@ def window_of(reader: Reader, kind: str) -> int | None:
     """The window of sliding or chunked layers; None where there is none or it is switched off."""
     if kind in {"qwen2", "qwen3", "qwen2_moe", "qwen3_moe"} and not reader.flag("use_sliding_window"):
         return None
-    if kind == "llama4_text":
-        return reader.maybe("attention_chunk_size")
-    return reader.maybe("sliding_window", "sliding_window_size", "window_size", "attention_window_size", low=0) or None
+    keys = ("attention_chunk_size",) if kind == "llama4_text" else _WINDOW_KEYS
+    if not any(key in reader.table for key in keys):
+        return _WINDOWS.get(kind)
+    return reader.maybe(*keys, low=0) or None
 
 
 def sparse_layers(reader: Reader, layers: int) -> list[bool]:

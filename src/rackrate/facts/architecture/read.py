@@ -139,5 +139,3 @@ def _no_table() -> Finding:
         expected='an object such as {"model_type": "llama", ...}',
         action="give the config.json of the model",
     )
-
-

@@ -146,4 +146,3 @@ TYPES: dict[str, Callable[[Reader, str], Model]] = {
     "mbart": bart,
 }
 """Every type of encoder-decoder that is known."""
-

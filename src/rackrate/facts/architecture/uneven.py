@@ -271,4 +271,3 @@ TYPES: dict[str, Callable[[Reader, str], Model]] = {
     "deepseek_v4": deepseek_v4,
 }
 """Every type of uneven decoder that is known."""
-

@@ -36,7 +36,13 @@ TEXT_DEFAULTS: Mapping[str, Mapping[str, int]] = {
     },
 }
 _TEXT_TYPES = {"llava": "llama", "llava_next": "llama", "paligemma": "gemma", "gemma3": "gemma3_text"}
-_TEXT_TYPES |= {"minimax_m3_vl": "minimax_m3_vl_text", "step3p7": "step3p7", "mistral3": "mistral", "mllama": "mllama_text_model", "vipllava": "llama"}
+_TEXT_TYPES |= {
+    "minimax_m3_vl": "minimax_m3_vl_text",
+    "step3p7": "step3p7",
+    "mistral3": "mistral",
+    "mllama": "mllama_text_model",
+    "vipllava": "llama",
+}
 
 
 def vision_language(reader: Reader, kind: str, text_model: TextModel) -> Model:
@@ -280,7 +286,8 @@ def gemma4(_reader: Reader, vision: Reader, text: int) -> Account:
 def step3(_reader: Reader, vision: Reader, text: int) -> Account:
     """Step 3.7: a ViT with scaled residuals, two convolutions that halve the sides, one linear map."""
     hidden, layers = vision.whole("hidden_size", "width", default=1536), vision.maybe(*LAYERS, "layers") or 47
-    width = vision.maybe("intermediate_size") or 8960
+    ratio = vision.table.get("mlp_ratio")
+    width = int(hidden * (ratio if isinstance(ratio, int | float) and 0 < ratio < 100 else 8960 / 1536))  # noqa: PLR2004
     side = vision.whole("patch_size", default=14)
     patches = (vision.whole("image_size", default=728) // (side or 1)) ** 2
     tower = Account(

@@ -1,0 +1,61 @@
+"""What is known of one card beyond its facts, as documents: measurements, slices, what it suits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from rackrate.app.wire import MeasuredDoc, SliceDoc, SuitDoc
+from rackrate.facts.accelerator import Accelerator
+from rackrate.facts.baselines import Baseline, Reached, published, reached
+from rackrate.facts.records import MigProfile
+from rackrate.facts.suits import suits
+
+
+def measured_docs(card: Accelerator, figures: Iterable[Baseline]) -> list[MeasuredDoc]:
+    """What was reached with ``card``, beside what is published of it."""
+    return [_measured(card, span) for span in reached(card.id, figures)]
+
+
+def _measured(card: Accelerator, span: Reached) -> MeasuredDoc:
+    fact = published(card, span.quantity)
+    return MeasuredDoc(
+        quantity=span.quantity,
+        kind=str(span.kind),
+        gpus=span.gpus,
+        low=span.low,
+        high=span.high,
+        unit=span.unit,
+        figures=span.figures,
+        published=fact.value if fact else None,
+        share_of_published=span.high / fact.value if fact else None,
+        condition=span.condition,
+        source=span.source,
+    )
+
+
+def slice_docs(card: Accelerator, profiles: Iterable[MigProfile]) -> list[SliceDoc]:
+    """The ways to cut ``card`` into equal slices, and what each leaves unused.
+
+    The compute of a card with seven slices is 7/7, the memory what its label
+    says; a slice's own memory is less than its label by what the driver keeps.
+    """
+    return [_slice(card, profile) for profile in profiles if card.id in profile.accelerators]
+
+
+def _slice(card: Accelerator, profile: MigProfile) -> SliceDoc:
+    taken = profile.max_instances * profile.memory_label_gb / card.memory_sold_gb
+    return SliceDoc(
+        profile=profile.profile,
+        compute_share=float(profile.sm_fraction),
+        memory_label_gb=profile.memory_label_gb,
+        at_most=profile.max_instances,
+        compute_unused=float(1 - profile.max_instances * profile.sm_fraction),
+        memory_unused=max(0.0, 1 - taken),
+        source=profile.source,
+        note=profile.notes,
+    )
+
+
+def suit_docs(card: Accelerator) -> list[SuitDoc]:
+    """What ``card`` suits by rule."""
+    return [SuitDoc(work=s.work, verdict=str(s.verdict), because=s.because, value=s.value) for s in suits(card)]
