@@ -24,7 +24,8 @@ from claims.page import claims_page
 
 from rackrate.app import wire, wire_facts
 from rackrate.app.context import facts
-from rackrate.cli.main import VERBS, main as command_line
+from rackrate.cli.main import VERBS
+from rackrate.cli.main import main as command_line
 from rackrate.facts.accelerator import Accelerator
 from rackrate.units import MIB
 from rackrate.workload.reference import workload_reference

@@ -25,7 +25,9 @@ MAMBA2 = {"ssm_state_size": 128, "conv_kernel": 4, "n_groups": 8, "mamba_head_di
 
 # family: the type, and what its configuration has beside sizes
 FAMILIES = {
-    **dict.fromkeys(("Llama 2", "Llama 3", "Llama 3.1", "Llama 3.3", "CodeLlama", "TinyLlama", "LLaMA 1"), ("llama", {})),
+    **dict.fromkeys(
+        ("Llama 2", "Llama 3", "Llama 3.1", "Llama 3.3", "CodeLlama", "TinyLlama", "LLaMA 1"), ("llama", {})
+    ),
     **dict.fromkeys(("OpenLLaMA", "Salamandra", "SmolLM", "SmolLM2", "DeepSeek LLM", "DeepSeek Coder"), ("llama", {})),
     **dict.fromkeys(("Yi", "Falcon 3", "Baichuan"), ("llama", {})),
     "Llama 3.2": ("llama", {}),
@@ -34,7 +36,9 @@ FAMILIES = {
     "Mistral": ("mistral", {}),
     "Ministral 3": ("ministral3", {}),
     "Mixtral": ("mixtral", {}),
-    **dict.fromkeys(("Qwen2", "Qwen2.5", "Qwen2.5-Coder", "Qwen2.5-Math", "Qwen2.5-1M", "QwQ", "Qwen1.5"), ("qwen2", {})),
+    **dict.fromkeys(
+        ("Qwen2", "Qwen2.5", "Qwen2.5-Coder", "Qwen2.5-Math", "Qwen2.5-1M", "QwQ", "Qwen1.5"), ("qwen2", {})
+    ),
     "Qwen": ("qwen", {}),
     "Qwen3": ("qwen3", {}),
     "Qwen3 MoE": ("qwen3_moe", {}),

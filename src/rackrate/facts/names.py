@@ -112,24 +112,27 @@ def suggest_cards(text: str, accelerators: Mapping[str, Accelerator], *, limit: 
 
     Those of the model where only its memory or form is unheard of
     (``A100 48GB``) or the letter O stands for a zero, else those whose names
-    are spelt most alike.
+    are spelt most alike, with the same number if any has it.
     """
     plain = _undecorated(text).casefold()
     for model in (_split(plain)[0], _split(plain.replace("o", "0"))[0]):
         named = [card.id for card in _named(model, accelerators.values()) if not card.modified]
         if named:
             return tuple(named[:limit])
-    numbers = re.findall(r"\d+", plain)
-    if not numbers:
-        return ()
+    number = max(re.findall(r"\d+", plain), key=len, default="")
     by_name: dict[str, list[str]] = {}
     for card in accelerators.values():
-        for name in (card.id, *(card.names or name_keys(card.product, ()))) if not card.modified else ():
+        for name in () if card.modified else (card.id, *(card.names or name_keys(card.product, ()))):
             by_name.setdefault(name, []).append(card.id)
-    model = max(numbers, key=len)
-    alike = [name for name in by_name if len(model) >= _MODEL_DIGITS and model in name]
-    close = sorted(alike, key=len) or nearest(name_key(plain), by_name, limit=limit)
+    same = [name for name in by_name if number in name and len(number) >= _MODEL_DIGITS]
+    close = _alike(plain, same) or sorted(same, key=len) or (_alike(plain, by_name) if number else [])
     return tuple(dict.fromkeys(card for name in close for card in by_name[name]))[:limit]
+
+
+def _alike(plain: str, names: Iterable[str]) -> list[str]:
+    """The names most like a name as written, then those most like its key."""
+    known = list(names)
+    return [name for spelt in (plain, name_key(plain)) for name in nearest(spelt, known)]
 
 
 def _resolved(

@@ -50,12 +50,12 @@ def read_value(key: Key, raw: object, subject: str) -> Value | Finding:
             subject=subject,
             observed=shown(raw),
             expected=expected(key),
-            action=_bounds(key),
+            action=_within(key),
         )
     return value
 
 
-def _bounds(key: Key) -> str:
+def _within(key: Key) -> str:
     """The range to choose from; a key with no range of its own takes anything above 0."""
     if key.low >= key.high:
         return "choose a value above 0"

@@ -5,13 +5,14 @@ Shapes were read from huggingface/diffusers, src/diffusers/models, by class.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from rackrate.facts.architecture.account import Account
 from rackrate.facts.architecture.encoder import LABEL
 from rackrate.facts.architecture.parameters import convolution, layer_norm, linear
-from rackrate.facts.architecture.reader import Reader
+from rackrate.facts.architecture.reader import Reader, clean
 from rackrate.facts.model import Model
+from rackrate.values import replace
 
 TIME = 256
 """Channels of the sinusoidal embedding of time (class TimestepEmbedding in the transformers)."""
@@ -64,8 +65,12 @@ def _sizes(reader: Reader, name: str) -> tuple[int | None, int | None, int | Non
 
 def residual(inputs: int, outputs: int, time: int) -> int:
     """Two convolutions with group norms, a shift by time, a shortcut where the width changes (ResnetBlock2D)."""
-    parts = layer_norm(inputs) + convolution(inputs, outputs, 3) + layer_norm(outputs) + convolution(outputs, outputs, 3)
-    return parts + (linear(time, outputs) if time else 0) + (convolution(inputs, outputs, 1) if inputs != outputs else 0)
+    parts = (
+        layer_norm(inputs) + convolution(inputs, outputs, 3) + layer_norm(outputs) + convolution(outputs, outputs, 3)
+    )
+    return (
+        parts + (linear(time, outputs) if time else 0) + (convolution(inputs, outputs, 1) if inputs != outputs else 0)
+    )
 
 
 def cross_transformer(width: int, context: int, depth: int) -> int:
@@ -216,7 +221,7 @@ def stable_diffusion_3(reader: Reader) -> Account:
     feed = linear(width, 4 * width) + linear(4 * width, width)
     stream = linear(width, 6 * width) + 4 * linear(width, width) + norms + feed
     last = 3 * linear(width, width) + norms + linear(width, 2 * width)  # no output, no feed-forward block, two shifts
-    dual = 4 * linear(width, width) + norms + linear(width, 3 * width, bias=True)
+    dual = 4 * linear(width, width) + norms + linear(width, 3 * width)
     parts += layers * stream + max(layers - 1, 0) * stream + last
     parts += dual * len(reader.wholes("dual_attention_layers"))
     out = reader.maybe("out_channels") or inputs
@@ -235,7 +240,7 @@ def pixart(reader: Reader) -> Account:
         parts += 2 * two_step(TIME, width // 3)
     context = reader.maybe("cross_attention_dim") or width
     captions = reader.maybe("caption_channels")
-    parts += two_step(captions, width) + width * (width - width) if captions else 0
+    parts += two_step(captions, width) if captions else 0
     own, feed = 4 * linear(width, width), linear(width, 4 * width) + linear(4 * width, width)
     cross = 2 * linear(width, width) + 2 * linear(context, width)
     parts += layers * (own + cross + feed + 6 * width) + 2 * width
@@ -250,3 +255,36 @@ CLASSES: dict[str, Callable[[Reader], Account]] = {
     "PixArtTransformer2DModel": pixart,
 }
 """Every class of diffusers that is known."""
+
+
+# ---------------------------------------------------------------- pipelines
+
+_NOT_NETWORKS = ("scheduler", "tokenizer", "feature_extractor", "image_processor", "safety_checker", "processor")
+
+
+def parts_of(index: Reader) -> dict[str, str]:
+    """The networks that a pipeline is made of (``model_index.json``): the class of each by its folder."""
+    found = {}
+    for name, value in index.table.items():
+        if not isinstance(value, list | tuple) or len(value) != 2 or name.startswith(_NOT_NETWORKS):  # noqa: PLR2004
+            continue
+        if isinstance(value[1], str):
+            found[clean(name)] = clean(value[1])
+    return dict(list(found.items())[:_MOST_PARTS])
+
+
+_MOST_PARTS = 16
+
+
+def pipeline(index: Reader, counts: Mapping[str, int]) -> Model:
+    """A pipeline from the parameters of each of its networks; one that is not counted leaves a finding."""
+    for name in parts_of(index):
+        if name not in counts:
+            index.missing(name, f"the parameters of this part: from {name}/config.json or {name}/*.safetensors")
+    groups = tuple((name, counts[name]) for name in parts_of(index) if name in counts)
+    if not groups and not index.findings:
+        index.missing("unet", "at least one network, such as unet or transformer")
+    total = sum(count for _, count in groups)
+    found = diffusion_model(index, Account(other=total), (None, None, None))
+    notes = "; ".join(f"{name} {count}" for name, count in groups)
+    return replace(found, params_by_group=groups, notes=notes)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from rackrate.facts.architecture import encoder, hybrid, latent, mixture, seq2seq, uneven
+from rackrate.facts.architecture import diffusion, encoder, hybrid, latent, mixture, seq2seq, uneven
 from rackrate.facts.architecture.dense import STYLES, dense
 from rackrate.facts.architecture.mixture import EXPERTS
 from rackrate.facts.architecture.quantization import native_format
@@ -48,12 +48,42 @@ def model_of(config: Mapping[str, object], *, id: str) -> Model | tuple[Finding,
     if not isinstance(config, Mapping):
         return (_no_table(),)
     reader = Reader(config, "config.json")
+    if "_class_name" in reader:
+        return _diffusion(reader, id)
     kind = kind_of(reader)
     if not kind and not any(key in reader for key in ("hidden_size", "n_embd", "d_model")):
         reader.missing("model_type", "the type of the model, such as 'llama' or 'qwen3'")
         return tuple(reader.findings)
     found = _model(reader, kind)
     return finished(reader, found, id=id, kind=kind)
+
+
+def _diffusion(reader: Reader, name: str) -> Model | tuple[Finding, ...]:
+    """A component of a diffusion pipeline, or a whole pipeline of which only the index is at hand."""
+    kind = reader.text("_class_name")
+    found = diffusion.component(reader, kind)
+    if found is None and diffusion.parts_of(reader):
+        found = diffusion.pipeline(reader, {})
+    if found is None:
+        reader.wrong("_class_name", kind, f"one of {', '.join(diffusion.CLASSES)}, or a pipeline with its parts")
+        return tuple(reader.findings)
+    return finished(reader, found, id=name, kind=kind)
+
+
+def pipeline_of(
+    index: Mapping[str, object],
+    counts: Mapping[str, int],
+    *,
+    id: str,  # noqa: A002 - as users say
+) -> Model | tuple[Finding, ...]:
+    """The diffusion pipeline of a ``model_index.json`` whose parts have these parameters.
+
+    A part without a count is a finding that names the files that would give it.
+    """
+    if not isinstance(index, Mapping):
+        return (_no_table(),)
+    reader = Reader(index, "model_index.json")
+    return finished(reader, diffusion.pipeline(reader, counts), id=id, kind=reader.text("_class_name"))
 
 
 def finished(reader: Reader, found: Model, *, id: str, kind: str) -> Model | tuple[Finding, ...]:  # noqa: A002

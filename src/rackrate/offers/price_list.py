@@ -1,0 +1,187 @@
+"""A price list: what a line of text holds, as a row of the table and as an exact offer.
+
+The columns are described in ``data/README.md``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import date
+from decimal import Decimal
+from typing import NamedTuple
+
+from rackrate.facts.accelerator import Accelerator
+from rackrate.facts.names import resolve_card
+from rackrate.money import Money
+from rackrate.offers.conflicts import DATE_IS_SURE
+from rackrate.offers.offer import MachineShape, Offer, Term, is_bridged
+from rackrate.offers.table import OfferRow, Place
+from rackrate.units import GIB
+from rackrate.values import replace
+
+
+class Record(NamedTuple):
+    """One line of a price list, as text; the fields are its columns."""
+
+    provider: str
+    name: str
+    product: str
+    card_label: str
+    memory_gb: str
+    form_factor: str
+    gpus: str
+    share: str
+    vcpus: str
+    host_memory_gb: str
+    region: str
+    market: str
+    price: str
+    currency: str
+    term: str
+    hours_in_term: str
+    prepaid: str
+    minimum_terms: str
+    validity_days: str
+    includes_disk_gb: str
+    excludes: str
+    flags: str
+    doubts: str
+    observed_on: str
+    observed_how: str
+    source: str
+    note: str
+
+
+class Reader:
+    """Turns lines into rows; looks each machine, place and date up once."""
+
+    def __init__(self, accelerators: Mapping[str, Accelerator], places: Mapping[tuple[str, str], Place]) -> None:
+        self._accelerators = accelerators
+        self._places = places
+        self._machines: dict[tuple[str, ...], tuple[tuple[MachineShape, ...], int, float]] = {}
+        self._found: dict[tuple[str, str], Place] = {}
+        self._days: dict[str, int] = {}
+
+    def row(self, line: Sequence[str]) -> OfferRow:
+        """The columns' share of ``line``; unpacked by position, which is much faster than by name."""
+        provider, name, product, label, memory, form, gpus, share, _, _, region, market, price, currency, *rest = line
+        term, hours, prepaid, terms, days, disk, excludes, flags, _, observed_on, observed_how, _, _ = rest
+        machine = (label, memory, form, gpus, share)
+        shapes, count, part = self._machines.get(machine) or self._machine(machine)
+        return OfferRow(
+            provider,
+            name,
+            product or f"{provider}/{name}",
+            label,
+            shapes,
+            count,
+            part,
+            self._found.get((provider, region)) or self._place(provider, region),
+            market,
+            currency,
+            float(price),
+            term,
+            float(hours),
+            _truth(prepaid),
+            int(terms or 1),
+            24.0 * int(days) if days else float("inf"),
+            "interruptible" in flags,
+            "commitment_unknown" in flags,
+            "price_is_from" in flags,
+            "host" in excludes,
+            self._days.get(observed_on) or self._day(observed_on),
+            observed_how in DATE_IS_SURE,
+            float(disk) if disk else 0.0,
+        )
+
+    def _machine(self, machine: tuple[str, ...]) -> tuple[tuple[MachineShape, ...], int, float]:
+        label, memory, form, gpus, share = machine
+        cards = resolve_card(label, self._accelerators, float(memory) if memory else None, form)
+        count, part = int(gpus), _share(share)
+        bridged = is_bridged(form)
+        shapes = tuple(MachineShape(accelerator=card, gpus=count, share=part, bridged=bridged) for card in cards)
+        self._machines[machine] = (shapes, count, part)
+        return self._machines[machine]
+
+    def _place(self, provider: str, region: str) -> Place:
+        parts = [self._places.get((provider, one)) or self._places.get(("*", one)) for one in region.split("|")]
+        known = [part for part in parts if part is not None]
+        countries = "|".join(dict.fromkeys(country for _, country, _ in known if country))
+        groups = tuple(dict.fromkeys(group for _, _, those in known for group in those))
+        self._found[provider, region] = (region, countries, groups)
+        return self._found[provider, region]
+
+    def _day(self, text: str) -> int:
+        self._days[text] = date.fromisoformat(text).toordinal()
+        return self._days[text]
+
+
+def _truth(text: str) -> bool:
+    if text not in {"true", "false"}:
+        raise ValueError(f"neither true nor false: {text!r}")
+    return text == "true"
+
+
+def _share(text: str) -> float:
+    """The part of a card in a text such as ``1/8``; a whole card when empty."""
+    part, _, whole = text.partition("/")
+    return float(part or 1) / float(whole or 1)
+
+
+def ids_of(lines: Sequence[Sequence[str]]) -> list[str]:
+    """A name for each line that stays the same as long as lines are only appended."""
+    seen: dict[str, int] = {}
+    ids = []
+    for line in lines:
+        base = f"{line[0]}/{line[1]}/{line[10] or '-'}/{line[11]}/{line[23]}"
+        seen[base] = seen.get(base, 0) + 1
+        ids.append(base if seen[base] == 1 else f"{base}~{seen[base]}")
+    return ids
+
+
+def offer_of(line: Sequence[str], row: OfferRow, name: str, accelerators: Mapping[str, Accelerator]) -> Offer:
+    """The exact offer of ``line``, called ``name``, with what its gates say."""
+    from rackrate.offers.gates import row_findings  # only what is shown is judged
+
+    record = Record(*line)
+    flags = _words(record.flags)
+    offer = Offer(
+        id=name,
+        provider=record.provider,
+        name=record.name,
+        product=row.product,
+        card_label=record.card_label,
+        cards=tuple(shape.accelerator for shape in row.shapes),
+        gpus=row.gpus,
+        share=row.share,
+        memory_sold_gb=float(record.memory_gb) if record.memory_gb else None,
+        form_factor=record.form_factor,
+        region=record.region,
+        country=row.place[1],
+        region_groups=row.place[2],
+        market=record.market,
+        price=Money(Decimal(record.price), record.currency),
+        term=Term(unit=record.term, hours=Decimal(record.hours_in_term), prepaid=row.prepaid),
+        minimum_terms=row.minimum_terms,
+        validity_days=int(record.validity_days) if record.validity_days else None,
+        observed_on=date.fromisoformat(record.observed_on),
+        observed_how=record.observed_how,
+        source=record.source,
+        vcpus=int(record.vcpus) if record.vcpus else None,
+        host_memory_bytes=float(record.host_memory_gb) * GIB if record.host_memory_gb else None,
+        includes_disk_gb=Decimal(record.includes_disk_gb or 0),
+        interruptible=row.interruptible,
+        commitment_unknown=row.commitment_unknown,
+        price_is_from="price_is_from" in flags,
+        virtual_gpu="virtual_gpu" in flags,
+        own="own" in flags,
+        negotiated="negotiated" in flags,
+        excludes=_words(record.excludes),
+        doubts=_words(record.doubts),
+        note=record.note,
+    )
+    return replace(offer, findings=row_findings(offer, accelerators))
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(text.split("|")) if text else ()
