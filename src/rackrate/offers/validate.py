@@ -96,6 +96,10 @@ def _positive(text: str) -> bool:
         return False
 
 
+def _count(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and int(text) > 0
+
+
 def _day(text: str) -> bool:
     try:
         date.fromisoformat(text)
@@ -123,9 +127,12 @@ def _share(text: str) -> bool:
 _CHECKS: tuple[tuple[str, Check, str], ...] = (
     ("price", _positive, "a price above 0"),
     ("hours_in_term", _positive, "hours above 0"),
-    ("gpus", lambda text: text.isdecimal() and int(text) > 0, "a whole number of cards"),
+    ("gpus", _count, "a whole number of cards"),
     ("share", _or_empty(_share), "a part such as 1/2 or 0.25, or nothing for whole cards"),
     ("memory_gb", _or_empty(_positive), "GB as sold, or nothing"),
+    ("minimum_terms", _or_empty(_count), "a whole number of terms from 1, or nothing"),
+    ("validity_days", _or_empty(_count), "a whole number of days from 1, or nothing"),
+    ("includes_disk_gb", _or_empty(_positive), "GB above 0, or nothing"),
     ("vcpus", _or_empty(_positive), "a number, or nothing"),
     ("host_memory_gb", _or_empty(_positive), "a number, or nothing"),
     ("currency", lambda text: bool(re.fullmatch(r"[A-Z]{3}", text)), "an ISO 4217 code"),
