@@ -84,6 +84,7 @@ lock: $(VENV)/.dev ## pin requirements/*.txt again; LOCK_ARGS=--upgrade takes ne
 	$(LOCK) --extra dev -c requirements/base.txt -o requirements/dev.txt pyproject.toml
 	$(LOCK) --extra docs -c requirements/dev.txt -o requirements/docs.txt pyproject.toml
 	$(LOCK) --extra measure -c requirements/docs.txt -o requirements/measure.txt pyproject.toml
+	$(LOCK) --extra hub -c requirements/dev.txt -o requirements/hub.txt pyproject.toml
 	sed -i.bak -E 's/^(torch==[0-9.]+)\+.*/\1/' requirements/measure.txt
 	rm -f requirements/measure.txt.bak
 

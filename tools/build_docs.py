@@ -22,17 +22,18 @@ from claims import known
 from claims.asking import AS_OF, printed
 from claims.page import claims_page
 
-from rackrate.app import wire, wire_facts
+from rackrate.app import wire, wire_facts, wire_models
 from rackrate.app.context import facts
 from rackrate.cli.main import VERBS
 from rackrate.cli.main import main as command_line
+from rackrate.facts import bundled
 from rackrate.facts.accelerator import Accelerator
 from rackrate.units import MIB
 from rackrate.workload.reference import workload_reference
 
 ROOT = Path(__file__).parents[1]
 SCHEMAS = ROOT / "src" / "rackrate" / "app" / "schemas"
-DOCUMENTS = wire.DOCUMENTS | wire_facts.DOCUMENTS
+DOCUMENTS = wire.DOCUMENTS | wire_facts.DOCUMENTS | wire_models.DOCUMENTS
 COMMAND = "python tools/build_docs.py"
 MADE = f"<!-- Made by `{COMMAND}`; changes here are lost. -->\n\n"
 
@@ -133,10 +134,30 @@ def facts_page() -> str:
         "by a stated rule, a assumed.\n\n"
         "| id | product | GB as sold | driver reports, MiB | GB/s | kinds of its facts |\n|---|---|--:|--:|--:|---|\n"
         + "\n".join(map(_card_row, cards))
+        + f"\n\n## Measurements\n\n{_measurements()}"
         + f"\n\n## Models\n\n{len(book.model_ids)} models; the last part of an id is enough where it is clear.\n\n"
         f"| family | ids |\n|---|---|\n{models}\n\n"
         f"## Engines and weight formats\n\nEngines: {_codes(book.engine_ids)}. "
         f"Weight formats: {_codes(book.formats)}.\n"
+    )
+
+
+def _measurements() -> str:
+    """What was collected of what cards reach, and how much of it is used."""
+    figures, used = bundled.table("baselines.csv"), bundled.baselines()
+    kinds = Counter(figure.kind.value for figure in used)
+    cards = {figure.accelerators[0] for figure in used if len(figure.accelerators) == 1}
+    sure = sum(len(figure.accelerators) == 1 for figure in used)
+    unclear = sum(len(figure.accelerators) > 1 for figure in used)
+    others = len(used) - sure - unclear
+    return (
+        f"{len(figures)} figures under {len({row['label'] for row in figures})} names of cards were collected from "
+        "public benchmarks, health checks and\ndriver outputs: matrix products, memory, PCIe, links between cards, "
+        f"power. {sure} are surely of one of {len(cards)} cards,\n{unclear} can be of several and count for none, "
+        f"{others} are of cards that are not listed here. {len(figures) - len(used)} more are suspect: "
+        "they\nstay in `baselines.csv` with the reason and are never used. Kinds are not mixed:\n"
+        + ", ".join(f"{kinds[kind]} {kind}" for kind in sorted(kinds))
+        + ".\n`rackrate gpu ID` shows those of a card beside what is published of it."
     )
 
 
@@ -198,6 +219,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "docs/workload.md": workload_page,
     "README.md": lambda: filled("README.md"),
     "docs/how-it-decides.md": lambda: filled("docs/how-it-decides.md"),
+    "docs/models.md": lambda: filled("docs/models.md"),
     "docs/own-facts.md": lambda: filled("docs/own-facts.md"),
 }
 

@@ -13,7 +13,8 @@ import tomllib
 from pathlib import Path
 
 from rackrate.facts import bundled
-from rackrate.facts.validate import Tables, validate
+from rackrate.facts.validate import validate
+from rackrate.facts.validate_cells import Tables
 from rackrate.offers import catalog
 from rackrate.offers.catalog import Record
 from rackrate.offers.validate import Known, validate_offers
@@ -36,19 +37,14 @@ def read(data: Path) -> tuple[Tables, dict[str, dict[str, object]], list[Finding
 
 def offer_faults(data: Path, tables: Tables) -> tuple[list[Finding], int]:
     """The faults of the price lists below ``data``, and how many rows there are."""
-    files = {}
-    for path in sorted(data.glob("offers-*.csv")):
-        with path.open(encoding="utf-8", newline="") as lines:
-            files[path.name] = list(csv.DictReader(lines, restval=""))
-    with (data / "regions.csv").open(encoding="utf-8", newline="") as lines:
-        places = frozenset((row["provider"], row["region"]) for row in csv.DictReader(lines))
+    files = catalog.listed(data)
     rows = tables["providers.csv"]
     rates = tables["exchange_rates.csv"]
     known = Known(
         columns=Record._fields,
         providers=frozenset(name for row in rows for name in (row["id"], *row["aliases"].split("|"))) - {""},
         currencies=frozenset({*(row["currency"] for row in rates), *(row["base"] for row in rates)}),
-        places=places,
+        places=catalog.places(data),
     )
     return validate_offers(files, known), sum(map(len, files.values()))
 

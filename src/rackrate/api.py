@@ -15,9 +15,11 @@ from rackrate.app.facts_checking import check_facts
 from rackrate.app.facts_showing import show_facts
 from rackrate.app.fitting import fit
 from rackrate.app.gpus import gpu
+from rackrate.app.models import model
 from rackrate.app.planning import plan
 from rackrate.app.version import VERSION
 from rackrate.app.wire import FitDocument, GpuDocument, PlanDocument
+from rackrate.app.wire_models import ModelDocument
 from rackrate.problems import Finding, Refused
 
 __all__ = [
@@ -25,11 +27,13 @@ __all__ = [
     "Finding",
     "FitDocument",
     "GpuDocument",
+    "ModelDocument",
     "PlanDocument",
     "Refused",
     "check_facts",
     "fit",
     "gpu",
+    "model",
     "plan",
     "show_facts",
     "to_json",

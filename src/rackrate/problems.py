@@ -79,8 +79,15 @@ class Refused(Exception):
     """The request cannot be answered; ``findings`` say what, where and the next step."""
 
     def __init__(self, findings: Sequence[Finding]) -> None:
-        super().__init__("; ".join(f"{f.subject}: {f.code}" for f in findings))
+        super().__init__("\n".join(map(_said, findings)))
         self.findings = tuple(findings)
+
+
+def _said(finding: Finding) -> str:
+    """One problem on one line, for logs and tracebacks."""
+    parts = {"got": finding.observed, "expected": finding.expected, "next": finding.action}
+    told = (f"{name} {text}" for name, text in parts.items() if text)
+    return "; ".join((f"{finding.subject}: {finding.code.replace('_', ' ')}", *told))
 
 
 _SHORTEST_PART = 3

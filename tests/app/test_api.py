@@ -5,7 +5,7 @@ import json
 import subprocess
 import sys
 import tomllib
-from datetime import date
+from datetime import UTC, date, datetime
 from pathlib import Path
 
 import pytest
@@ -34,6 +34,11 @@ def test_fit_is_what_the_command_line_prints():
 def test_gpu_is_what_the_command_line_prints():
     printed = run("gpu", "a40", "A100 PCIe 80GB", "--currency", "eur", "--json", "--as-of", DAY).out
     assert api.to_json(api.gpu(["a40", "a100-pcie-80"], currency="EUR", at=AT)) + "\n" == printed
+
+
+def test_model_is_what_the_command_line_prints():
+    printed = run("model", "Qwen/Qwen3-8B", "gpt2", "--json", "--as-of", DAY).out
+    assert api.to_json(api.model(["Qwen/Qwen3-8B", "GPT2"], at=AT)) + "\n" == printed
 
 
 def test_a_card_is_shown_once():
@@ -99,5 +104,18 @@ def test_the_api_is_used_as_a_type_checker_is_told():
 
 
 def test_what_the_type_checker_is_told_is_so():
-    code = "import sys; sys.path.insert(0, 'tests/typing'); import api as a; a.plan(), a.fit(), a.gpu(), a.text(); assert a.refused()"
+    code = "import sys; sys.path.insert(0, 'tests/typing'); import api as a; a.plan(), a.fit(), a.gpu(), a.model(), a.text(); assert a.refused()"
     subprocess.run([sys.executable, "-W", "error", "-c", code], cwd=ROOT, check=True)
+
+
+def test_a_card_can_be_given_by_itself():
+    assert [card.id for card in api.gpu("a40").gpus] == ["a40"]
+
+
+def test_a_day_in_words_is_refused_with_what_to_give():
+    with pytest.raises(api.Refused, match=r"at: bad value; got '2026-11-30'; expected a date; next give"):
+        api.gpu("a40", at="2026-11-30")
+
+
+def test_a_moment_counts_as_its_day():
+    assert api.gpu("a40", at=datetime(2026, 11, 30, 23, tzinfo=UTC)).as_of == "2026-11-30"

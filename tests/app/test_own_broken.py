@@ -355,6 +355,7 @@ def test_an_answer_names_a_few_bad_rows_and_counts_the_rest(own):
     assert {w.action for w in found} == {"`rackrate facts check` says what to do about each"}
     fit = api.fit(JOB, {"limits.gpus": ["a40"]}, at=AT)
     assert [w for w in fit.warnings if w.code == "overlay_row_ignored"] == found
+    assert api.gpu("a40", at=AT).warnings == found
 
 
 NAMES = ["offers.csv", "accelerators.csv", "accelerator_facts.csv", "models.csv", "billing_rules.csv", "exchange_rates.csv",

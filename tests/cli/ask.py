@@ -49,6 +49,18 @@ CARDS = (
     ("gpu", "rtxpro6000-ws"),
     ("gpu", "a40", "a100-sxm4-80"),
 )
+SAMPLES = "tests/facts/samples"
+MODELS = (
+    ("model", "meta-llama/Llama-2-7b-hf"),
+    ("model", "deepseek-ai/DeepSeek-V3", "google/gemma-3-27b-it", "Qwen/Qwen3-30B-A3B"),
+    ("model", f"{SAMPLES}/llama-tiny", f"{SAMPLES}/llama-tiny.Q4_K_M.gguf"),
+    ("model", f"{SAMPLES}/llama-tiny.IQ3_XXS.gguf"),
+    ("model", f"{SAMPLES}/pipeline"),
+    ("model", "google-bert/bert-large-uncased"),
+    ("model", "Qwen/Qwen3-Next-80B-A3B-Instruct"),
+    ("model", "--family", "Gemma 3"),
+    ("model",),
+)
 FACTS = (
     ("facts", "show", "a40"),
     ("facts", "show", "a100-sxm4-80", "power_limit"),
@@ -81,6 +93,13 @@ REFUSED = (
     ("gpu", "a100"),
     ("gpu", "voodoo2"),
     ("gpu", "a40", "--currency", "XYZ"),
+    ("model", "meta-llama/Llama-9"),
+    ("model", "llama"),
+    ("model", "./no-such-model.gguf"),
+    ("model", "org/no-such-model"),
+    ("model", "--family", "Gema 3"),
+    ("model", "gpt2", "--family", "GPT-2"),
+    ("fit", "--model", "./no-such-folder", "--gpu", "a40"),
     ("completion", "tcsh"),
     ("facts", "show"),
     ("facts", "show", "voodoo2"),

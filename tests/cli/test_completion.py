@@ -34,6 +34,7 @@ def completed(line, dialect="bash"):
         ("rackrate gpu a40 a6", ["a6000"]),
         ("rackrate plan --model meta-llama/llama-2-7", ["meta-llama/Llama-2-7b-hf"]),
         ("rackrate plan --engine v", ["vllm"]),
+        ("rackrate model qwen/qwen3-8", ["Qwen/Qwen3-8B"]),
         ("rackrate completion f", ["fish"]),
     ],
 )

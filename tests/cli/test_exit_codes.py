@@ -1,13 +1,13 @@
 """Exit codes for scripts: 0 it is found or fits, 3 it is not, 2 the question could not be understood."""
 
 import pytest
-from tests.cli.ask import CARDS, FACTS, FITS, MODEL, NO_FITS, NO_PLANS, PLANS, REFUSED, answer, name_of, run
+from tests.cli.ask import CARDS, FACTS, FITS, MODEL, MODELS, NO_FITS, NO_PLANS, PLANS, REFUSED, answer, name_of, run
 
 FORMS = [(), ("--json",), ("--csv",), ("--md",)]
 
 
 @pytest.mark.parametrize("form", FORMS, ids=name_of)
-@pytest.mark.parametrize("args", [*PLANS, *FITS, *CARDS, *FACTS], ids=name_of)
+@pytest.mark.parametrize("args", [*PLANS, *FITS, *CARDS, *MODELS, *FACTS], ids=name_of)
 def test_an_answer_is_0(args, form):
     assert answer(*args, *form).code == 0
     assert answer(*args, *form).err == ""

@@ -103,6 +103,12 @@ def test_what_is_derived_by_rule_says_so():
     assert "rule " in facts[1][0]["source"]
 
 
+def test_a_provider_shows_what_it_asks_of_a_renter():
+    text = told("show", "runpod")
+    assert "payment_methods card|crypto" in text
+    assert "stock_signal api" in text
+
+
 # ---------------------------------------------------------------- own facts
 
 

@@ -195,6 +195,16 @@ def test_what_slices_leave_unused():
         assert f" {profile} " in text("gpu", "a100-sxm4-80")
 
 
+def test_variants_are_shown_with_their_condition():
+    gpu, said = card("a100-sxm4-80"), text("gpu", "a100-sxm4-80")
+    watts = {fact["value"]: fact["condition"] for fact in gpu["variants"] if fact["quantity"] == "power_limit_w"}
+    assert watts == {500: "500 W variant", 275: "subsystem 147F"}
+    assert "power limit 500 W: 500 W variant" in said
+    p40 = {fact["condition"]: fact["value"] for fact in card("p40")["variants"]}
+    assert p40["ecc off"] == 24576 * 2**20
+    assert "memory total 24,576 MiB: ecc off" in text("gpu", "p40")
+
+
 # ---------------------------------------------------------------- side by side
 
 
@@ -229,7 +239,9 @@ def test_the_list_of_all_cards_stays_short():
     document = answer("gpu", "--json").document
     assert document["reference"] == []
     for gpu in document["gpus"]:
-        assert [gpu[key] for key in ("measured", "slices", "suits", "sizes", "results", "ratios")] == [[]] * 6
+        assert [gpu[key] for key in ("measured", "slices", "suits", "sizes", "results", "ratios", "variants")] == [
+            []
+        ] * 7
 
 
 def test_a_misspelt_card_is_suggested():

@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import pytest
 from jsonschema import Draft202012Validator
-from tests.cli.ask import CARDS, DAY, FACTS, FITS, NO_FITS, NO_PLANS, PLANS, REFUSED, ROOT, answer, name_of, run
+from tests.cli.ask import CARDS, DAY, FACTS, FITS, MODELS, NO_FITS, NO_PLANS, PLANS, REFUSED, ROOT, answer, name_of, run
 
 SCHEMAS = {
     path.stem: json.loads(path.read_text("utf-8")) for path in (ROOT / "src/rackrate/app/schemas").glob("*.json")
@@ -80,6 +80,33 @@ PROMISED = {
         ],
         "reference": [{"result": str, "model": str, "engine": str}],
     },
+    "model": {
+        "models": [
+            {
+                "id": str,
+                "family": str,
+                "origin": str,
+                "params_total": int,
+                "params_active": int,
+                "params": [{"group": str, "params": int}],
+                "attention": str,
+                "native_format": str,
+                "weights": [{"format": str, "bits_per_weight": float, "bytes": float, "native": bool, "exact": bool}],
+                "cache": [
+                    {
+                        "engines": [str],
+                        "bits": int,
+                        "bytes_per_token": float,
+                        "contexts": [{"context_tokens": int, "bytes": {"low": float, "likely": float, "high": float}}],
+                    }
+                ],
+                "cache_unknown": str,
+                "source": str,
+                "notes": str,
+            }
+        ],
+        "warnings": [{"code": str, "severity": str, "subject": str, "observed": str, "action": str}],
+    },
     "facts_show": {
         "kind": str,
         "id": str,
@@ -149,7 +176,7 @@ def document(args):
     return found
 
 
-@pytest.mark.parametrize("args", [*PLANS, *NO_PLANS, *FITS, *NO_FITS, *CARDS, *FACTS], ids=name_of)
+@pytest.mark.parametrize("args", [*PLANS, *NO_PLANS, *FITS, *NO_FITS, *CARDS, *MODELS, *FACTS], ids=name_of)
 def test_documents_are_valid_and_keep_the_promised_keys(args):
     found = document(args)
     keeps(found, HEADER | PROMISED[kind_of(args)])

@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 from rich.cells import cell_len
-from tests.cli.ask import CARDS, DAY, FACTS, FITS, NO_FITS, NO_PLANS, PLANS, REFUSED, ROOT, answer, name_of, run
+from tests.cli.ask import CARDS, DAY, FACTS, FITS, MODELS, NO_FITS, NO_PLANS, PLANS, REFUSED, ROOT, answer, name_of, run
 
 RACKRATE = Path(sys.executable).with_name("rackrate")
-SCREENS = (*PLANS, *NO_PLANS, *FITS, *NO_FITS, *CARDS, *FACTS)
+SCREENS = (*PLANS, *NO_PLANS, *FITS, *NO_FITS, *CARDS, *MODELS, *FACTS)
 HELP = (("--help",), ("plan", "--help"), ("fit", "--help"), ("gpu", "--help"), ("completion", "--help"), ())
+HELP += (("model", "--help"),)
 HELP += tuple(("facts", *action, "--help") for action in ((), ("show",), ("list",), ("check",), ("path",)))
 
 
@@ -43,7 +44,19 @@ def test_help_is_no_wider_than_80_columns(args):
 @pytest.mark.parametrize("columns", [60, 100, 140])
 @pytest.mark.parametrize(
     "args",
-    [PLANS[0], PLANS[3], NO_PLANS[0], FITS[1], NO_FITS[0], CARDS[0], CARDS[2], FACTS[0], FACTS[2], FACTS[-2]],
+    [
+        PLANS[0],
+        PLANS[3],
+        NO_PLANS[0],
+        FITS[1],
+        NO_FITS[0],
+        CARDS[0],
+        CARDS[2],
+        MODELS[1],
+        FACTS[0],
+        FACTS[2],
+        FACTS[-2],
+    ],
     ids=name_of,
 )
 def test_columns_is_obeyed(args, columns):
@@ -229,4 +242,4 @@ def test_refusals_talk_on_stderr_in_lines_of_their_own(args):
     assert ended.out == ""
     assert "\x1b" not in ended.err
     for line in ended.err.splitlines():
-        assert re.match(r"error: \S.*: \w+ \w+|  next: \S", line), line
+        assert re.match(r"error: \S.*: \w+|  next: \S", line), line

@@ -77,6 +77,12 @@ def test_the_unit_of_the_rule_counts(unit, per_hour):
     assert found["disk_running"] == pytest.approx(per_hour, rel=Decimal("1e-20"))
 
 
+def test_disk_that_costs_nothing_is_still_counted_in_gigabytes_and_time():
+    included = rule("disk_price", "0", "running", "included in the hourly fee")
+    charged = bill(rules(SECOND, included), offer("2"), usage(HOUR, disk_bytes=GB))
+    assert {line.unit for line in charged.lines if line.name.startswith("disk")} == {"GB-hour"}
+
+
 def test_free_gigabytes_of_the_provider_or_the_offer_are_taken_off_whichever_are_more():
     held = [rule("disk_price", "1", unit="USD/GB-hour"), rule("free_disk_gb", "100", unit="GB")]
     used = usage(HOUR, disk_bytes=150 * GB)

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from tests.cost.build import AT, GB, bill, rule, rules
 from tests.offers.build import offer, prepaid
 
-from rackrate.cost.bounds import SLACK, Timeline, compute_costs
-from rackrate.cost.compute import bills_stopped
+from rackrate.cost.bounds import SLACK, Timelines, billed_hours
 from rackrate.cost.rounding import billed_seconds, ceil_to
 from rackrate.cost.usage import Usage
 from rackrate.offers.meter import Meter
@@ -147,16 +146,17 @@ def compute_amount(charged):
     return sum((line.amount.amount for line in charged.lines if line.name in COMPUTE), Decimal(0))
 
 
-def column(table, rows, spent, *, stopped_is_billed):
-    run_s = np.full(len(rows), float(spent.run_seconds[0]))
-    billed = np.array([stopped_is_billed(each.provider) for each in table.billing_classes], dtype=np.bool_)
-    return compute_costs(table, rows, Timeline(run_s, len(spent.run_seconds), float(spent.stopped_seconds), billed))
+def column(table, rows, spent):
+    clocks, clock_of_class = table.clocks
+    start_s = np.array([float(spent.run_seconds[0])])
+    hours = billed_hours(clocks, Timelines(start_s, len(spent.run_seconds), float(spent.stopped_seconds)))[:, 0]
+    return hours[clock_of_class[table.billing[rows]]] * table.price_per_hour[rows]
 
 
 @given(held_rules(), made_offers, even)
 def test_the_column_of_compute_costs_is_the_exact_one_but_for_rounding(held, machine, spent):
     made = OfferTable.from_offers([machine], lambda _: held, at=AT)
-    found = column(made, np.arange(1), spent, stopped_is_billed=lambda _: bills_stopped(held))
+    found = column(made, np.arange(1), spent)
     exact = float(compute_amount(bill(held, machine, spent)))
     assert found[0] * (1 - SLACK) <= exact <= found[0] * (1 + SLACK)
 
@@ -165,19 +165,18 @@ def test_the_column_of_compute_costs_is_the_exact_one_but_for_rounding(held, mac
 @given(spent=even)
 def test_it_is_for_every_bundled_offer(book, table, offers, spent):
     rows = np.flatnonzero(table.priced)
-    found = column(table, rows, spent, stopped_is_billed=lambda name: bills_stopped(book.rules_of(name)))
     exact = [float(compute_amount(bill(book.rules_of(offers[i].provider), offers[i], spent))) for i in rows]
-    np.testing.assert_allclose(found, exact, rtol=SLACK)
+    np.testing.assert_allclose(column(table, rows, spent), exact, rtol=SLACK)
 
 
 @pytest.mark.parametrize(("hours", "terms"), [("730", 1), ("1460", 2), ("1460.0003", 3), ("0.3", 1), ("8760", 12)])
 def test_a_time_that_is_a_whole_number_of_terms_is_not_one_more(hours, terms):
     made = OfferTable.from_offers([offer("100", term=prepaid("month", "730"))])
     spent = Usage(run_seconds=(Decimal(hours) * 3600,))
-    assert column(made, np.arange(1), spent, stopped_is_billed=lambda _: False)[0] == pytest.approx(100 * terms)
+    assert column(made, np.arange(1), spent)[0] == pytest.approx(100 * terms)
 
 
 def test_no_estimate_gives_no_cost():
     made = OfferTable.from_offers([offer("2")])
     spent = Usage(run_seconds=(Decimal("NaN"),))
-    assert np.isnan(column(made, np.arange(1), spent, stopped_is_billed=lambda _: False)[0])
+    assert np.isnan(column(made, np.arange(1), spent)[0])

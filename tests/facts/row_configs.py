@@ -119,7 +119,7 @@ FAMILIES = {
 
 # What single rows have that their family has not: the type, and extras beside the sizes.
 ROWS = {
-    "nvidia/Llama-3_3-Nemotron-Super-49B-v1": None,
+    "nvidia/Llama-3_3-Nemotron-Super-49B-v1": ("nemotron-nas", {}),
     "moonshotai/Kimi-K3": None,
     "Qwen/Qwen1.5-MoE-A2.7B": ("qwen2_moe", {"shared_expert_intermediate_size": 5632}),
     "Qwen/Qwen2-57B-A14B-Instruct": ("qwen2_moe", {"shared_expert_intermediate_size": 20480}),
@@ -178,6 +178,8 @@ _KEYS = {
 
 def config_of(row):
     """The configuration that a row stands for, or None where no formula is known for it."""
+    if row["id"] in DENOISERS:
+        return DENOISERS[row["id"]]
     found = ROWS.get(row["id"], FAMILIES.get(row["family"]))
     if found is None:
         return None
@@ -390,7 +392,59 @@ def _step(_row, table):
     return {"text_config": text, "vision_config": {"hidden_size": 1536, "num_hidden_layers": 47}}
 
 
+# Layers of Llama-3.3-Nemotron-Super-49B in its order (config.json, block_configs): whether the layer attends, the
+# width of its block, and how many such layers follow each other.
+_SEARCHED = (
+    *((True, 2.625, 1), (True, 5.25, 5), (False, 2.625, 2), (True, 5.25, 3), (False, 3.28125, 1), (True, 5.25, 30)),
+    *((False, 1.3125, 1), (False, 2.625, 2), (False, 1.3125, 1), (False, 5.25, 1), (False, 1.3125, 1)),
+    *((False, 2.625, 1), (False, 1.3125, 3), (True, 5.25, 1), (False, 1.3125, 1), (False, 1.0, 2), (False, 1.3125, 1)),
+    *((False, 1.0, 3), (False, 1.3125, 2), (False, 0.5, 2), (False, 1.0, 2), (False, 0.5, 2), (False, 1.0, 1)),
+    *((False, 0.5, 2), (True, 5.25, 9)),
+)
+
+
+def _nemotron_nas(_row, table):
+    blocks = [
+        {"attention": {"n_heads_in_group": 8 if attends else None, "no_op": not attends}, "ffn": {"ffn_mult": width}}
+        for attends, width, count in _SEARCHED
+        for _ in range(count)
+    ]
+    return {**_without(table, "intermediate_size", "num_key_value_heads"), "block_configs": blocks}
+
+
+UNET = {"_class_name": "UNet2DConditionModel", "block_out_channels": [320, 640, 1280, 1280], "layers_per_block": 2}
+SDXL_UNET = {
+    **UNET,
+    "block_out_channels": [320, 640, 1280],
+    "down_block_types": ["DownBlock2D", "CrossAttnDownBlock2D", "CrossAttnDownBlock2D"],
+    "up_block_types": ["CrossAttnUpBlock2D", "CrossAttnUpBlock2D", "UpBlock2D"],
+    "transformer_layers_per_block": [1, 2, 10],
+    "cross_attention_dim": 2048,
+    "addition_embed_type": "text_time",
+    "projection_class_embeddings_input_dim": 2816,
+}
+SD3 = {"_class_name": "SD3Transformer2DModel", "joint_attention_dim": 4096, "pooled_projection_dim": 2048}
+SD3 |= {"attention_head_dim": 64, "in_channels": 16, "patch_size": 2}
+FLUX = {"_class_name": "FluxTransformer2DModel", "num_layers": 19, "num_single_layers": 38}
+
+# The network that denoises, of each diffusion pipeline: what the row counts.
+DENOISERS = {
+    "stable-diffusion-v1-5/stable-diffusion-v1-5": {**UNET, "cross_attention_dim": 768},
+    "stabilityai/stable-diffusion-2-1": {**UNET, "cross_attention_dim": 1024, "use_linear_projection": True},
+    "stabilityai/stable-diffusion-xl-base-1.0": SDXL_UNET,
+    "stabilityai/stable-diffusion-3-medium-diffusers": {**SD3, "num_layers": 24, "num_attention_heads": 24},
+    "stabilityai/stable-diffusion-3.5-large": {
+        **SD3,
+        "num_layers": 38,
+        "num_attention_heads": 38,
+        "qk_norm": "rms_norm",
+    },
+    "black-forest-labs/FLUX.1-dev": {**FLUX, "guidance_embeds": True},
+    "black-forest-labs/FLUX.1-schnell": FLUX,
+}
+
 _FROM_ROW = {
+    "nemotron-nas": _nemotron_nas,
     "qwen2": _qwen2,
     "qwen": _qwen,
     "chatglm": _chatglm,

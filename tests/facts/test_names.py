@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rackrate.facts import bundled
-from rackrate.facts.names import name_key, resolve_card, resolve_engine, resolve_model, suggest_cards
+from rackrate.facts.loose_names import suggest_cards
+from rackrate.facts.names import base_of_tuned, name_key, resolve_card, resolve_engine, resolve_model
 from rackrate.problems import Code, Finding
 
 HERE = Path(__file__).parent
@@ -302,3 +303,18 @@ def test_an_engine_like_nothing_lists_the_engines(book):
     assert isinstance(finding, Finding)
     assert "vllm" in resolve_engine("vlm", book.engine_ids).action
     assert finding.action
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("llama 3 8b instruct", "meta-llama/Meta-Llama-3-8B"),
+        ("meta-llama/Llama-2-7b-chat-hf", "meta-llama/Llama-2-7b-hf"),
+        ("qwen2.5-7b", "Qwen/Qwen2.5-7B-Instruct"),
+        ("mistral 7b instruct", None),
+        ("instruct", None),
+        ("", None),
+    ],
+)
+def test_a_tuned_name_means_the_one_model_of_its_shape(book, text, meant):
+    assert base_of_tuned(text, book.model_ids) == meant

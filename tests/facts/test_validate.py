@@ -99,6 +99,9 @@ FAULTS = [
     (change("billing_rules.csv", "value", "800", rule_key="disk_price"), Code.OUT_OF_BOUNDS, "billing_rules.csv:2"),
     (change("billing_rules.csv", "value", "-1", rule_key="granularity_s"), Code.OUT_OF_BOUNDS, "billing_rules.csv:2"),
     (change("mig_profiles.csv", "max_instances", "8"), Code.OUT_OF_BOUNDS, "mig_profiles.csv:2"),
+    (change("mig_profiles.csv", "sm_fraction", "2/7"), Code.CONFLICT, "mig_profiles.csv:2 sm_fraction"),  # 7 of them
+    (change("mig_profiles.csv", "memory_label_gb", "10"), Code.CONFLICT, "mig_profiles.csv:2 memory_label_gb"),
+    (change("mig_profiles.csv", "memory_label_gb", "20", profile="1g.20gb"), Code.CONFLICT, "mig_profiles.csv:2 max_instances"),
     (change("mig_profiles.csv", "sm_fraction", "a seventh"), Code.BAD_VALUE, "mig_profiles.csv:2"),
     # measurements
     (change_baseline("A40", "matmul_bf16", value="160"), Code.OUT_OF_BOUNDS, "value"),  # above 149.7 x 1.03

@@ -3,7 +3,8 @@ import pytest
 from tests.offers.build import offer, prepaid
 
 from rackrate.offers.offer import Offer
-from rackrate.offers.table import OfferRow, OfferTable
+from rackrate.offers.rows import OfferRow
+from rackrate.offers.table import OfferTable
 
 
 def test_an_empty_table():

@@ -4,7 +4,7 @@ from datetime import date
 from typing import assert_type
 
 from rackrate import api
-from rackrate.api import Finding, FitDocument, GpuDocument, PlanDocument, Refused, to_json
+from rackrate.api import Finding, FitDocument, GpuDocument, ModelDocument, PlanDocument, Refused, to_json
 
 JOB = {"model": "meta-llama/Llama-2-7b-hf", "task": "lora", "training": {"tokens": "30M"}}
 
@@ -42,6 +42,15 @@ def gpu() -> GpuDocument:
     answer = api.gpu(["a40", "a100-pcie-80"], currency="CNY")
     assert_type(answer, GpuDocument)
     assert_type([card.memory_sold_gb for card in answer.gpus], list[float])
+    return answer
+
+
+def model() -> ModelDocument:
+    """One bundled model and one by its name."""
+    answer = api.model(["Qwen/Qwen3-8B", "mistral-large-instruct-2407"])
+    assert_type(answer, ModelDocument)
+    assert_type([each.params_total for each in answer.models], list[int])
+    assert_type([kept.contexts[0].bytes.likely for kept in answer.models[0].cache], list[float])
     return answer
 
 

@@ -8,7 +8,9 @@ from types import MappingProxyType
 
 from rackrate.app.reading import read_request
 from rackrate.facts.book import FactBook
-from rackrate.problems import Finding, Refused
+from rackrate.facts.model import Model
+from rackrate.problems import Code, Finding, Refused
+from rackrate.values import replace
 from rackrate.workload.parse import Parsed, parse
 from rackrate.workload.request import Request, request_from_flags, request_from_table
 
@@ -25,10 +27,35 @@ def read_workload(asked: Asked, flags: Mapping[str, object], book: FactBook) -> 
         Refused: with everything that is wrong with it.
     """
     request = _request(asked, flags)
-    parsed = parse(request, book) if isinstance(request, Request) else request
+    parsed = _parsed(request, book) if isinstance(request, Request) else request
     if not isinstance(parsed, Parsed):
         raise Refused(parsed)
     return parsed
+
+
+def _parsed(request: Request, book: FactBook) -> Parsed | tuple[Finding, ...]:
+    """The workload of a request whose model may be in files or on the Hub instead of in the book."""
+    text = request.values.get("model")
+    if not isinstance(text, str) or text.strip() in book.model_ids:
+        return parse(request, book)
+    from rackrate.app.checkpoint.find import own_model, with_own_model  # imported here: most models are bundled
+
+    own = own_model(text, book)
+    if own is None:
+        return parse(request, book)
+    if isinstance(own, Model):
+        named = replace(request, values={**request.values, "model": own.id})
+        return parse(named, with_own_model(book, own))
+    return (*own, *_beside_the_model(parse(request, book), request))
+
+
+def _beside_the_model(parsed: Parsed | tuple[Finding, ...], request: Request) -> tuple[Finding, ...]:
+    """What else is wrong with a request whose model could not be read."""
+    if isinstance(parsed, Parsed):
+        return ()
+    origin = request.origin("model")
+    about = origin if origin.startswith("--") else f"{origin} model".strip()
+    return tuple(f for f in parsed if f.subject != about or f.code is not Code.UNKNOWN_NAME)
 
 
 def _request(asked: Asked, flags: Mapping[str, object]) -> Request | tuple[Finding, ...]:

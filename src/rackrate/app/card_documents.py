@@ -1,10 +1,12 @@
-"""What is known of one card beyond its facts, as documents: measurements, slices, what it suits."""
+"""What is known of one card beyond its facts, as documents: measurements, slices, what it suits, variants."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 from rackrate.app.wire import MeasuredDoc, SliceDoc, SuitDoc
+from rackrate.evidence import Fact
+from rackrate.facts import rows
 from rackrate.facts.accelerator import Accelerator
 from rackrate.facts.baselines import Baseline, Reached, published, reached
 from rackrate.facts.records import MigProfile
@@ -59,3 +61,15 @@ def _slice(card: Accelerator, profile: MigProfile) -> SliceDoc:
 def suit_docs(card: Accelerator) -> list[SuitDoc]:
     """What ``card`` suits by rule."""
     return [SuitDoc(work=s.work, verdict=str(s.verdict), because=s.because, value=s.value) for s in suits(card)]
+
+
+def variants_of(card: Accelerator, table: Iterable[rows.Row]) -> list[tuple[str, Fact]]:
+    """Figures of ``card`` that hold under a condition only, with the quantity that each is of."""
+    found = []
+    for row in table:
+        if row["accelerator"] == card.id and row["condition"]:
+            name = rows.QUANTITIES[row["quantity"]][1]
+            fact = rows.fact([row[column] for column in rows.FACT_COLUMNS])
+            if fact != card.facts.get(name):
+                found.append((name, fact))
+    return found

@@ -20,7 +20,7 @@ from rackrate.facts.book import FactBook
 from rackrate.facts.bundled import load as load_facts
 from rackrate.offers import catalog
 from rackrate.offers.catalog import Catalog
-from rackrate.problems import Finding
+from rackrate.problems import Code, Finding, Refused
 from rackrate.values import Value
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def context(at: date | None = None) -> Context:
 
 def context_of(own: Own | None, at: date | None = None) -> Context:
     """Facts and offers at ``at``, with ``own`` over the bundled ones."""
-    day = at or datetime.now(UTC).date()
+    day = _day(at)
     if own is None:
         return Context(book=_bundled(), catalog=_offers(day, None), at=day)
     from rackrate.app.overlay import in_answer
@@ -76,6 +76,19 @@ def context_of(own: Own | None, at: date | None = None) -> Context:
         own_digest=own.digest,
         findings=in_answer(over.findings),
     )
+
+
+def _day(at: object) -> date:
+    """The day of the answer; from a moment its date."""
+    if at is None:
+        return datetime.now(UTC).date()
+    if isinstance(at, datetime):
+        return at.date()
+    if not isinstance(at, date):
+        action = "give datetime.date(2026, 11, 30)"
+        wrong = Finding(code=Code.BAD_VALUE, subject="at", observed=repr(at), expected="a date", action=action)
+        raise Refused([wrong])
+    return at
 
 
 @lru_cache(maxsize=1)

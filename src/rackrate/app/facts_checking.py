@@ -14,8 +14,9 @@ from rackrate.app.wire_facts import CheckedDoc, FactsCheckDocument, FilledDoc, O
 from rackrate.facts import bundled
 from rackrate.facts.own_rows import OwnRow
 from rackrate.facts.validate import validate
-from rackrate.offers.catalog import regions
+from rackrate.offers import catalog
 from rackrate.offers.own_standing import Standing
+from rackrate.offers.validate import Known, validate_offers
 from rackrate.problems import Code, Finding, Severity, nearest
 
 
@@ -55,7 +56,19 @@ def _bundled() -> Bundled:
     tables = {name: bundled.table(name) for name in bundled.columns()}
     engines = bundled.engine_documents()
     counts = {name: len(rows) for name, rows in tables.items()}
-    return Bundled(counts | {ENGINES: len(engines), REGIONS: regions()}, tuple(validate(tables, engines)))
+    counts |= {ENGINES: len(engines), REGIONS: len(catalog.places())}
+    return Bundled(counts, (*validate(tables, engines), *_price_faults(tables)))
+
+
+def _price_faults(tables: Mapping[str, Sequence[Mapping[str, str]]]) -> list[Finding]:
+    providers, rates = tables["providers.csv"], tables["exchange_rates.csv"]
+    known = Known(
+        columns=catalog.Record._fields,
+        providers=frozenset(name for row in providers for name in (row["id"], *row["aliases"].split("|"))) - {""},
+        currencies=frozenset(row[column] for row in rates for column in ("base", "currency")),
+        places=catalog.places(),
+    )
+    return validate_offers(catalog.listed(), known)
 
 
 # ---------------------------------------------------------------- counts

@@ -190,6 +190,7 @@ def _engine(name: str, _here: Context) -> Iterable[Said]:
 def _provider(name: str, here: Context) -> Iterable[Said]:
     yield from explain.records(_with("providers.csv", "id", name))
     yield from explain.rules(here.book.rules_of(name).rules, here.at)
+    yield from explain.access(fact for fact in bundled.access() if fact.provider == name)
     for one in here.catalog.own:
         if here.book.provider_ids.get(one.line.cells[0], one.line.cells[0]) == name:
             yield from _prices(one, here)

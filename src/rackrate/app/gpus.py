@@ -8,10 +8,11 @@ from decimal import Decimal
 from typing import NamedTuple
 
 from rackrate.app.context import Context, context
-from rackrate.app.documents import header
+from rackrate.app.documents import finding_docs, header
 from rackrate.app.wire import FactDoc, GpuDoc, GpuDocument, PriceDoc, RatioDoc
+from rackrate.evidence import Fact
 from rackrate.facts.accelerator import Accelerator, Interconnect
-from rackrate.facts.names import resolve_card, suggest_cards
+from rackrate.facts.names import resolve_card
 from rackrate.facts.suits import lacks
 from rackrate.money import Money
 from rackrate.offers.offer import Offer
@@ -22,8 +23,8 @@ ON_DEMAND = frozenset({"on_demand", "on_demand_secure", "on_demand_community", "
 """Markets whose machines come by the hour, without a commitment and without being taken away."""
 
 
-def gpu(cards: Sequence[str] = (), *, currency: str = "USD", at: date | None = None) -> GpuDocument:
-    """Fact cards of ``cards`` (ids or names; all known cards when empty), prices in ``currency``.
+def gpu(cards: str | Sequence[str] = (), *, currency: str = "USD", at: date | None = None) -> GpuDocument:
+    """Fact cards of ``cards`` (one or several ids or names; all known cards when empty), prices in ``currency``.
 
     Raises:
         Refused: a name is unknown or can mean several cards, or the currency has no rate.
@@ -33,6 +34,7 @@ def gpu(cards: Sequence[str] = (), *, currency: str = "USD", at: date | None = N
     [40.0, 48.0]
     """
     here = context(at)
+    cards = (cards,) if isinstance(cards, str) else cards
     currency = currency.upper()
     _check_currency(currency, here)
     found = [here.book.accelerators[i] for i in _ids(cards, here)]
@@ -41,7 +43,8 @@ def gpu(cards: Sequence[str] = (), *, currency: str = "USD", at: date | None = N
         cheapest = _cheapest(_rentable(card, here), here, currency)
         gpus.append((_doc(card, cheapest), card, cheapest))
     if not cards:
-        return GpuDocument(**header("gpu", here), gpus=[doc for doc, _, _ in gpus], reference=[])
+        whole = [doc for doc, _, _ in gpus]
+        return GpuDocument(**header("gpu", here), gpus=whole, reference=[], warnings=finding_docs(here.findings))
     return _in_full(gpus, here, currency)
 
 
@@ -54,11 +57,12 @@ class Cheap(NamedTuple):
 
 def _in_full(gpus: Sequence[tuple[GpuDoc, Accelerator, Sequence[Cheap]]], here: Context, currency: str) -> GpuDocument:
     """The cards that were asked for, with what they reached, hold, suit and cost per result."""
-    from rackrate.app.card_documents import measured_docs, slice_docs, suit_docs
+    from rackrate.app.card_documents import measured_docs, slice_docs, suit_docs, variants_of
     from rackrate.app.card_work import Works
     from rackrate.facts import bundled
 
     works, figures, profiles = Works(here), bundled.baselines(), bundled.mig_profiles()
+    rows = bundled.table("accelerator_facts.csv")
     full: list[GpuDoc] = []
     for doc, card, cheapest in gpus:
         priced = next((cheap for cheap in cheapest if cheap.offer.market in ON_DEMAND), None)
@@ -69,9 +73,11 @@ def _in_full(gpus: Sequence[tuple[GpuDoc, Accelerator, Sequence[Cheap]]], here: 
             suits=suit_docs(card),
             sizes=works.sizes(card),
             results=works.results(card, priced, currency),
+            variants=[_fact_doc(name, fact) for name, fact in variants_of(card, rows)],
         )
         full.append(replace(whole, ratios=_ratios(whole, full[0]) if full else []))
-    return GpuDocument(**header("gpu", here), gpus=full, reference=works.references())
+    told = finding_docs(here.findings)
+    return GpuDocument(**header("gpu", here), gpus=full, reference=works.references(), warnings=told)
 
 
 def _ratios(gpu: GpuDoc, first: GpuDoc) -> list[RatioDoc]:
@@ -120,6 +126,8 @@ def _unclear(text: str, ids: Sequence[str], known: Mapping[str, Accelerator]) ->
     if ids:
         action = f"say which: {', '.join(ids)}"
         return Finding(code=Code.AMBIGUOUS_CARD, subject="card", observed=repr(text), action=action)
+    from rackrate.facts.loose_names import suggest_cards
+
     close = suggest_cards(text, known)
     action = f"did you mean {', '.join(close)}? " if close else ""
     return Finding(
@@ -162,7 +170,7 @@ def _doc(card: Accelerator, cheapest: Iterable[Cheap]) -> GpuDoc:
         pair=_pair(card),
         lacks=list(lacks(card)),
         notes=_notes(card),
-        facts=_facts(card),
+        facts=[_fact_doc(name, fact) for name, fact in sorted(card.facts.items())],
         prices=[_price_doc(card, cheap) for cheap in cheapest],
         measured=[],
         slices=[],
@@ -170,22 +178,20 @@ def _doc(card: Accelerator, cheapest: Iterable[Cheap]) -> GpuDoc:
         sizes=[],
         results=[],
         ratios=[],
+        variants=[],
     )
 
 
-def _facts(card: Accelerator) -> list[FactDoc]:
-    return [
-        FactDoc(
-            quantity=name,
-            value=fact.value,
-            unit=fact.unit,
-            condition=fact.condition,
-            kind=str(fact.kind),
-            source=fact.source,
-            note=fact.note,
-        )
-        for name, fact in sorted(card.facts.items())
-    ]
+def _fact_doc(name: str, fact: Fact) -> FactDoc:
+    return FactDoc(
+        quantity=name,
+        value=fact.value,
+        unit=fact.unit,
+        condition=fact.condition,
+        kind=str(fact.kind),
+        source=fact.source,
+        note=fact.note,
+    )
 
 
 def _nvlink(card: Accelerator) -> str:

@@ -424,8 +424,9 @@ class RatioDoc(Part, frozen=True, kw_only=True):
 class GpuDoc(Part, frozen=True, kw_only=True):
     """The fact card of one accelerator.
 
-    ``measured``, ``slices``, ``suits``, ``sizes`` and ``results`` are filled
-    for the cards that were asked for by name, not in the list of all.
+    ``measured``, ``slices``, ``suits``, ``sizes``, ``results`` and ``variants``
+    (figures under a condition: other power limits, ECC off, what else is
+    printed) are filled for cards asked for by name, not in the list of all.
     """
 
     id: str
@@ -457,6 +458,7 @@ class GpuDoc(Part, frozen=True, kw_only=True):
     sizes: list[SizeDoc]
     results: list[ResultDoc]
     ratios: list[RatioDoc]
+    variants: list[FactDoc]
 
 
 class GpuDocument(Document, frozen=True, kw_only=True):
@@ -464,6 +466,7 @@ class GpuDocument(Document, frozen=True, kw_only=True):
 
     gpus: list[GpuDoc]
     reference: list[ReferenceDoc]
+    warnings: list[FindingDoc]
 
 
 class ProblemDocument(Document, frozen=True, kw_only=True):

@@ -30,7 +30,12 @@ def _complete(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> 
 @as_of_option
 @output_options
 def command(cards: tuple[str, ...], currency: str, at: datetime | None, form: str | None) -> None:
-    """Show the facts of CARD with a source for each number; several cards stand side by side; none lists all."""
+    """Show the facts of CARD with a source for each number, what others measured, what the card suits and holds.
+
+    Prices are the cheapest of each market; results are priced on demand.
+    Several cards stand side by side, with the share of the first one's
+    numbers; without a card all are listed.
+    """
     from rackrate.app.gpus import gpu
 
     document = gpu(cards, currency=currency, at=day_of(at))

@@ -22,7 +22,17 @@ from rackrate.cli.numbers import money, small_money
 from rackrate.units import format_count
 
 if TYPE_CHECKING:
-    from rackrate.app.wire import GpuDoc, HeldDoc, MeasuredDoc, ReferenceDoc, ResultDoc, SizeDoc, SliceDoc, SuitDoc
+    from rackrate.app.wire import (
+        FactDoc,
+        GpuDoc,
+        HeldDoc,
+        MeasuredDoc,
+        ReferenceDoc,
+        ResultDoc,
+        SizeDoc,
+        SliceDoc,
+        SuitDoc,
+    )
 
 _WHOLE_FROM = 1000
 _UNITS = {"flop/s": (1e12, "TFLOPS"), "bytes/s": (1e9, "GB/s"), "W": (1.0, "W")}
@@ -207,6 +217,27 @@ def reference_line(reference: list[ReferenceDoc]) -> str:
         f"Reference: {served.model}, {served.weight_format} weights; {served.engine} with {chat}; "
         f"{words.word(words.TASKS, trained.task)} with {trained.engine}, {tune}."
     )
+
+
+def variants(gpu: GpuDoc) -> Iterator[Part]:
+    """Figures that hold under a condition only, or that others print of the card."""
+    if not gpu.variants:
+        return
+    yield "Also seen, under a condition:"
+    yield pairs([(f"  {_quantity(fact.quantity)}", _variant(fact)) for fact in gpu.variants], style=PLAIN)
+    yield ""
+
+
+def _quantity(name: str) -> str:
+    for ending in ("_bytes_per_s_one_way", "_bytes_per_s", "_flop_per_s", "_bytes", "_w"):
+        name = name.removesuffix(ending)
+    return name.replace("_", " ")
+
+
+def _variant(fact: FactDoc) -> str:
+    scale, unit = (2**20, "MiB") if fact.unit == "bytes" else _UNITS.get(fact.unit, (1.0, fact.unit))
+    note = f"; {fact.note}" if fact.note else ""
+    return f"{_short(fact.value / scale)} {unit}: {fact.condition}{note}"
 
 
 def meanings() -> Iterator[Part]:

@@ -10,6 +10,7 @@ from rackrate.cli import gpu_parts, words
 from rackrate.cli.gpu_words import RESULTS, SIZES, VERDICTS, WORKS
 from rackrate.cli.layout import PLAIN, Part, Table, drawn, pairs
 from rackrate.cli.numbers import money, small_money
+from rackrate.cli.sections import warnings
 from rackrate.units import MIB
 
 if TYPE_CHECKING:
@@ -77,6 +78,9 @@ def screen(document: GpuDocument) -> Iterator[Part]:
         yield from _notes(document.gpus)
     else:
         yield drawn(_listing(document.gpus))
+    if document.warnings:
+        yield ""
+        yield from warnings(document.warnings)
     yield f"Prices as of {document.as_of}; facts {document.facts_digest[:12]}, rackrate {document.rackrate_version}."
 
 
@@ -207,10 +211,10 @@ def _columns(gpus: list[GpuDoc]) -> Table:
 
 
 def _share(name: str, gpu: GpuDoc) -> str:
-    """The share of the first card's number, for the cards after it."""
+    """The share of the first card's number, for the cards after it that have another."""
     quantity = _RATIOS.get(name, "")
     ratio = next((r.ratio for r in gpu.ratios if r.quantity == quantity), None)
-    return "" if ratio is None else f" ({gpu_parts.per_cent(ratio)})"
+    return "" if ratio is None or ratio == 1 else f" ({gpu_parts.per_cent(ratio)})"
 
 
 def _differing(gpus: list[GpuDoc]) -> list[str]:
@@ -255,6 +259,7 @@ def _card(document: GpuDocument) -> Iterator[Part]:
     yield from gpu_parts.results(gpu, document.reference)
     yield from gpu_parts.measured(gpu)
     yield from gpu_parts.slices(gpu)
+    yield from gpu_parts.variants(gpu)
     yield from gpu_parts.meanings()
     yield from _notes([gpu])
     yield pairs([(f"  [{n}]", text) for n, text in enumerate(sources, start=1)])

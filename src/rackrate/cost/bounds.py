@@ -3,19 +3,19 @@
 In floats, to leave out what cannot win before anything is priced in Decimal.
 Every start runs for the same time here, as in the timelines of plans, so the
 rounding of each start is known and the amount is the exact one but for the
-rounding of floats.
+rounding of floats. How time becomes billed hours depends on the clock alone, of
+which there are few, so it is worked out by clock and timeline, not by offer.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rackrate.offers.table import Bools, Floats, OfferTable
-
-Rows = NDArray[np.intp]
+from rackrate.offers.meter import Clock, SoldTerm
+from rackrate.offers.table import Floats
 
 SLACK = 1e-9
 """Relative room for the rounding of floats; the exact amount lies inside."""
@@ -25,58 +25,50 @@ _SAME = 1e-15
 quotient of whole seconds by a step given in decimals comes this close only beyond 10^15 of its last digit."""
 
 
-class Timeline(NamedTuple):
-    """What one machine of each row does on the meter.
+class Timelines(NamedTuple):
+    """What a machine does on the meter, in several cases.
 
-    ``run_s`` is the seconds of every one of ``starts`` starts (NaN where the
-    work has no estimate); ``stopped_s`` the seconds stopped in between.
-    ``stopped_is_billed`` says by billing class whether compute is billed then.
+    ``start_s`` is the seconds of every one of ``starts`` starts in each case
+    (NaN: not known); ``stopped_s`` the seconds stopped in between in all of them.
     """
 
-    run_s: Floats
+    start_s: Floats
     starts: int
     stopped_s: float
-    stopped_is_billed: Bools
 
 
-def compute_costs(table: OfferTable, rows: Rows, timeline: Timeline) -> Floats:
-    """What the lines of ``compute.compute`` come to for ``rows``, in the currency of each; NaN without an estimate.
-
-    Metered, with granularity g and minimum m: starts x max(ceil(r / g) g, m);
-    the rules of ``rounding.billed_seconds`` and ``compute.terms``.
-    """
-    prepaid = table.prepaid[rows]
-    hours = np.empty(len(rows))
-    for kind, billed_hours in ((prepaid, _term_hours), (~prepaid, _metered_hours)):
-        hours[kind] = billed_hours(table, rows[kind], timeline._replace(run_s=timeline.run_s[kind]))
-    return hours * table.price_per_hour[rows]
+def billed_hours(clocks: Sequence[Clock], times: Timelines) -> Floats:
+    """Hours of the price per hour that ``compute.compute`` bills, a row for each clock and a column for each case."""
+    hours = np.empty((len(clocks), len(times.start_s)))
+    for row, clock in enumerate(clocks):
+        hours[row] = _metered(clock, times) if clock.term is None else _whole_terms(clock, clock.term, times)
+    return hours
 
 
-def _metered_hours(table: OfferTable, rows: Rows, timeline: Timeline) -> Floats:
-    classes, meters, starts = table.billing[rows], table.meters, timeline.starts
-    step = np.array([float(meter.granularity_s) for meter in meters])[classes]
-    least = np.array([float(meter.minimum_s) for meter in meters])[classes]
-    once = np.array([meter.per_resource for meter in meters], dtype=np.bool_)[classes]
-    each = _whole(timeline.run_s / step) * step
-    seconds = np.where(once, np.maximum(starts * each, least), starts * np.maximum(each, least))
-    if timeline.stopped_s:
-        stopped = _whole(timeline.stopped_s / step) * step
-        seconds += np.where(timeline.stopped_is_billed[classes], stopped, 0.0)
+def _metered(clock: Clock, times: Timelines) -> Floats:
+    """As ``rounding.billed_seconds``: starts x max(ceil(r / g) g, m), with granularity g and minimum m."""
+    each = _whole(times.start_s / clock.granularity_s) * clock.granularity_s
+    if clock.minimum_once:
+        seconds = np.maximum(times.starts * each, clock.minimum_s)
+    else:
+        seconds = times.starts * np.maximum(each, clock.minimum_s)
+    if times.stopped_s and clock.bills_stopped:
+        seconds += float(_whole(np.array(times.stopped_s / clock.granularity_s))) * clock.granularity_s
     hours: Floats = seconds / 3600
     return hours
 
 
-def _term_hours(table: OfferTable, rows: Rows, timeline: Timeline) -> Floats:
+def _whole_terms(clock: Clock, term: SoldTerm, times: Timelines) -> Floats:
     """Hours of whole terms; see ``compute.terms`` for what a term is used up by."""
-    term_s = table.term_hours[rows] * 3600
-    running = timeline.run_s * timeline.starts
-    wall = running + timeline.stopped_s
-    is_pack = np.array([unit == "credit_pack" for unit in table.term_units], dtype=np.bool_)[table.term_unit[rows]]
-    lapses = np.array([meter.lapses_on_stop for meter in table.meters], dtype=np.bool_)[table.billing[rows]]
-    lives = _whole(wall / (table.validity_hours[rows] * 3600))
-    used = np.where(lapses, timeline.starts * _whole(timeline.run_s / term_s), _whole(wall / term_s))
-    count = np.where(is_pack, np.maximum(_whole(running / term_s), lives), used)
-    return np.maximum(count, table.minimum_terms[rows]) * table.term_hours[rows]
+    running = times.start_s * times.starts
+    wall, term_s = running + times.stopped_s, term.hours * 3600
+    if term.unit == "credit_pack":
+        count = np.maximum(_whole(running / term_s), _whole(wall / (term.validity_hours * 3600)))
+    elif clock.lapses_on_stop:
+        count = times.starts * _whole(times.start_s / term_s)
+    else:
+        count = _whole(wall / term_s)
+    return np.maximum(count, term.minimum_terms) * term.hours
 
 
 def _whole(count: Floats) -> Floats:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from decimal import Decimal
 
 from rackrate.cost.charge_types import Charges, line, part
-from rackrate.cost.rates import SECONDS, STOPPED, describe, remark, unseen
+from rackrate.cost.rates import SECONDS, describe, remark, unseen
 from rackrate.cost.rounding import billed_seconds, ceil_to, whole_steps
 from rackrate.cost.usage import Usage
 from rackrate.facts.billing import BillingRules
 from rackrate.money import Money
-from rackrate.offers.meter import Meter, meter_of
+from rackrate.offers.meter import STOPPED, Meter, meter_of
 from rackrate.offers.offer import Offer
 from rackrate.problems import Finding
 
@@ -56,17 +56,11 @@ def _stopped(meter: Meter, rules: BillingRules, offer: Offer, usage: Usage) -> C
     if rule is None:
         why = "whether a stopped machine is billed is not known"
         return part(currency, unknown=[unseen(offer, "stopped_bills_compute", why)])
-    billed = bills_stopped(rules)
+    billed = meter.bills_stopped
     seconds = ceil_to(usage.stopped_seconds, meter.granularity_s)
     price = offer.price_per_hour if billed else Money(Decimal(0), currency)
     stopped = line("compute_stopped", seconds / SECONDS, "hour", price, describe(rule))
     return part(currency, stopped, billed_seconds=seconds if billed else Decimal(0))
-
-
-def bills_stopped(rules: BillingRules) -> bool:
-    """Whether compute is known to be billed while a machine is stopped and kept."""
-    rule = rules.find("stopped_bills_compute", *STOPPED)
-    return rule is not None and rule.value == "true"
 
 
 def _terms(meter: Meter, offer: Offer, usage: Usage) -> Charges:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from decimal import Decimal
 
 from rackrate.cost.charge_types import Charges, Line, line, part
-from rackrate.cost.rates import BYTES_PER_GB, SECONDS, STOPPED, describe, rate_of, unseen
+from rackrate.cost.rates import BYTES_PER_GB, SECONDS, describe, rate_of, unseen
 from rackrate.cost.usage import Usage
 from rackrate.evidence import Unknown
 from rackrate.facts.billing import BillingRule, BillingRules
 from rackrate.money import Money
+from rackrate.offers.meter import STOPPED
 from rackrate.offers.offer import Offer
 
 ONE = Decimal(1)
@@ -81,4 +82,5 @@ def _priced(name: str, offer: Offer, rule: BillingRule | None, gb_hours: Decimal
     rate = rate_of(rule, currency)
     if isinstance(rate, Unknown):
         return part(currency, unknown=[unseen(offer, name, rate.reason, rule)])
-    return part(currency, line(name, gb_hours / rate.hours, rate.unit, rate.price, describe(rule)))
+    unit = rate.unit if rate.unit.startswith("GB-") else f"GB-{rate.unit}"
+    return part(currency, line(name, gb_hours / rate.hours, unit, rate.price, describe(rule)))

@@ -5,10 +5,11 @@ from __future__ import annotations
 from decimal import Decimal
 
 from rackrate.cost.charge_types import Charges, line, part
-from rackrate.cost.rates import SECONDS, STOPPED, describe, money_of, rate_of, remark, unseen
+from rackrate.cost.rates import SECONDS, describe, money_of, rate_of, remark, unseen
 from rackrate.cost.usage import Usage
 from rackrate.evidence import Unknown
 from rackrate.facts.billing import BillingRule, BillingRules
+from rackrate.offers.meter import STOPPED
 from rackrate.offers.offer import Offer
 from rackrate.problems import Finding
 

@@ -22,20 +22,6 @@ MONTH_HOURS = Decimal(str(HOURS_PER_MONTH))
 BYTES_PER_GB = Decimal(GB)
 """A "GB" of disk or traffic. Some providers mean 2^30 bytes; 10^9 is the dearer reading, by 7 %."""
 
-STOPPED = (
-    "stopped",
-    "deallocated",
-    "powered_off",
-    "paused",
-    "stopped, no-charge mode",
-    "stopped, economical mode",
-    "stopped, usage billing",
-    "stopped, default",
-    "standby",
-)
-"""States of a machine that is stopped and kept, in the order in which a rule is looked for: the way of
-stopping that gives the machine back comes before those that hold it."""
-
 _CURRENCY = re.compile(r"\b([A-Z]{3})(?:/|$)")
 _PERIOD = re.compile(r"/((?:GB-)?(month|day|hour|h)\b)")
 _PERIOD_HOURS = {"month": MONTH_HOURS, "day": Decimal(24), "hour": Decimal(1), "h": Decimal(1)}

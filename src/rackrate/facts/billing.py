@@ -46,6 +46,16 @@ class BillingRules(Value, frozen=True, kw_only=True, dict=True):
     rules: tuple[BillingRule, ...]
 
     @cached_property
+    def newest(self) -> date:
+        """When the last rule comes into force; the first day that there is when that is not said of any."""
+        return max((rule.effective_from for rule in self.rules if rule.effective_from is not None), default=date.min)
+
+    @cached_property
+    def states(self) -> frozenset[str]:
+        """The states that rules hold in, as written."""
+        return frozenset(rule.state for rule in self.rules)
+
+    @cached_property
     def _latest(self) -> Mapping[tuple[str, str], BillingRule]:
         return _winners(self.rules)
 

@@ -24,6 +24,7 @@ from rackrate.facts.lazy import LazyMapping
 from rackrate.facts.model import Model
 
 if TYPE_CHECKING:
+    from rackrate.facts.access import AccessFact
     from rackrate.facts.baselines import Baseline
     from rackrate.facts.records import Claim, MigProfile, Provider
 
@@ -85,6 +86,13 @@ def providers(data: Path = DATA) -> tuple[Provider, ...]:
     from rackrate.facts.records import provider
 
     return _records(data / "providers.csv", provider)
+
+
+def access(data: Path = DATA) -> tuple[AccessFact, ...]:
+    """What the providers ask of a renter, and how their stock can be seen."""
+    from rackrate.facts.access import access_fact
+
+    return _records(data / "access.csv", access_fact)
 
 
 def table(name: str, data: Path = DATA) -> tuple[rows.Row, ...]:

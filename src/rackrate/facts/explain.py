@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from rackrate.facts import rows
+from rackrate.facts.access import AccessFact
 from rackrate.facts.billing import BillingRule, is_in_force, rank_of
 from rackrate.facts.own_rows import is_own
 from rackrate.facts.validate_rows import Row
@@ -174,6 +175,13 @@ def rules(found: Iterable[BillingRule], at: date) -> Iterator[Said]:
         for number, step in enumerate(_steps([rank for rank, _ in ranked], _RULE_STEPS)) if ranked else ():
             yield _rule(ranked[number][1], step, used=not number)
         yield from (_rule(rule, Step.NOT_IN_FORCE, used=False) for rule in group if rule not in in_force)
+
+
+def access(found: Iterable[AccessFact]) -> Iterator[Said]:
+    """What a provider asks of a renter: each fact holds under its own condition."""
+    for fact in found:
+        said = (fact.condition, f"{fact.confidence} confidence", fact.source, fact.seen_at.isoformat())
+        yield Said(fact.key, fact.value, fact.unit, *said, used=True, step=Step.ONLY)
 
 
 def _rule(rule: BillingRule, step: Step, *, used: bool) -> Said:

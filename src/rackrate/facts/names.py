@@ -19,8 +19,6 @@ MEMORY_TOLERANCE = 0.10
 """B200 is sold as 179, 180 and 192 GB, L4 as 22 and 24: labels of one card differ by up to 8 %."""
 
 _SAME_LABEL_GB = 0.5
-_MODEL_DIGITS = 3
-"""A number as long as this tells a model: 4090, 910, 300."""
 _MEMORY = re.compile(r"(?<![0-9a-z.])(\d+(?:\.\d+)?)\s*(?:gib|gb|g)(?![0-9a-z])")
 _NOT_MODEL = re.compile(r"\([^)]*\)|(?<![0-9a-z])(?:hbm|gddr)\d?[ex]?\b")
 _FORM = re.compile(r"(?<![0-9a-z])(?:sxm\d?|pcie|nvl|nvlink|oam|hgx)(?![0-9a-z])")
@@ -28,18 +26,8 @@ _MAKERS = ("nvidia", "amd", "intel", "huawei", "geforce", "tesla", "instinct", "
 _DRIVER = "nvidia "
 """How the names begin that NVIDIA's driver prints since version 465."""
 
-# What stands around a name: looked for only where one of these marks is seen, to keep a start short.
-_MARKS = (" x", "_", "*", "[", "mig ", "grid ", " with ", " mod")
-_SLICES = ("a", "b", "c", "q")
-"""Series of NVIDIA vGPU profiles."""
-_CUT = "..."
-_DECORATION = (
-    r"\bmig \d+g\.\S+|^\s*grid |-(?:\d+-)?\d+[abcq]$"  # a slice of a card: MIG 1g.5gb, GRID V100D-8C
-    r"|^\s*\d{1,2}\s*[x*×]\s*|(?:\s+x|\s*[*×])\s*\d{1,2}\+?(?![0-9a-z])"  # a count: 8xA100, A40 x4, A100*8
-    r"|\d*\s*[卡张块片台]|(?<=\s)(?:with|shown|of \d+|modified|modded)(?![0-9a-z])|[\u2e80-\uffee]"
-)
-_MODIFIED = ("魔改", "改装", "modified", "modded")
-"""Words by which sellers say that more memory was soldered on."""
+_MARKS = (" x", "_", "*", "[", "mig ", "grid ", " with ", " mod", "...", "modified", "modded")
+"""What stands around a name that is not plain, in lower case; a count (8x) or a vGPU's size (-8q) does, too."""
 
 # Spellings of engines that no id contains.
 _ENGINES = {
@@ -58,18 +46,18 @@ _ENGINES = {
 
 def name_key(text: str) -> str:
     """A name in lower case without makers' brands, blanks and punctuation: ``"NVIDIA GeForce RTX 4090"`` is rtx4090."""
-    key = _plain(text)
+    key = plain_key(text)
     while rest := next((key.removeprefix(maker) for maker in _MAKERS if key.startswith(maker)), ""):
         key = rest
     return key
 
 
-def _plain(text: str) -> str:
+def plain_key(text: str) -> str:
     """Letters and digits only, in lower case."""
     return "".join(filter(str.isalnum, text.casefold()))
 
 
-def _split(text: str) -> tuple[str, float | None, str]:
+def split_name(text: str) -> tuple[str, float | None, str]:
     """Model key, memory label in GB and form factor of a card's name."""
     bare = _NOT_MODEL.sub(" ", text.casefold())
     memory = _MEMORY.search(bare)
@@ -84,7 +72,7 @@ def name_keys(product: str, aliases: Iterable[str]) -> frozenset[str]:
     """
     known = [alias.casefold() for alias in aliases]
     verbatim = [alias for alias in known if alias.startswith(_DRIVER)]
-    return frozenset({name_key(product), _split(product)[0], *map(name_key, known), *verbatim})
+    return frozenset({name_key(product), split_name(product)[0], *map(name_key, known), *verbatim})
 
 
 def resolve_card(
@@ -99,43 +87,22 @@ def resolve_card(
     ``form_factor`` is what a price list writes: ``SXM4``, ``SXM``, ``PCIe``,
     ``PCIe-NVLink`` (bridged), ``NVL-PCIe``, ``NVLink``, ``OAM`` or nothing.
     """
-    found = _resolved(text, accelerators, memory_gb, form_factor)
-    if not found or text.endswith(_CUT) or (_says_modified(text) and not any(card.modified for card in found)):
-        plain = _undecorated(text)
-        mended = _cut_short(plain, accelerators) or _resolved(plain, accelerators, memory_gb, form_factor)
-        found = _modified_only(text, plain, accelerators) or mended or found
+    found = resolve_plain(text, accelerators, memory_gb, form_factor)
+    if is_decorated(text) and not any(card.modified for card in found):
+        from rackrate.facts.loose_names import resolve_loose  # imported here: price lists write plain names
+
+        found = resolve_loose(text, found, accelerators, memory_gb, form_factor)
     return tuple(card.id for card in found)
 
 
-def suggest_cards(text: str, accelerators: Mapping[str, Accelerator], *, limit: int = 4) -> tuple[str, ...]:
-    """Ids that a name that means no card may have been meant for, best first.
-
-    Those of the model where only its memory or form is unheard of
-    (``A100 48GB``) or the letter O stands for a zero, else those whose names
-    are spelt most alike, with the same number if any has it.
-    """
-    plain = _undecorated(text).casefold()
-    for model in (_split(plain)[0], _split(plain.replace("o", "0"))[0]):
-        named = [card.id for card in _named(model, accelerators.values()) if not card.modified]
-        if named:
-            return tuple(named[:limit])
-    number = max(re.findall(r"\d+", plain), key=len, default="")
-    by_name: dict[str, list[str]] = {}
-    for card in accelerators.values():
-        for name in () if card.modified else (card.id, *(card.names or name_keys(card.product, ()))):
-            by_name.setdefault(name, []).append(card.id)
-    same = [name for name in by_name if number in name and len(number) >= _MODEL_DIGITS]
-    close = _alike(plain, same) or sorted(same, key=len) or (_alike(plain, by_name) if number else [])
-    return tuple(dict.fromkeys(card for name in close for card in by_name[name]))[:limit]
+def is_decorated(text: str) -> bool:
+    """Whether a name may hold more than model, memory and form: counts, slices, notes, brackets."""
+    lower = text.casefold()
+    sliced = "-" in lower and lower[-1:] in "abcq"
+    return not text.isascii() or lower[:1].isdigit() or sliced or any(mark in lower for mark in _MARKS)
 
 
-def _alike(plain: str, names: Iterable[str]) -> list[str]:
-    """The names most like a name as written, then those most like its key."""
-    known = list(names)
-    return [name for spelt in (plain, name_key(plain)) for name in nearest(spelt, known)]
-
-
-def _resolved(
+def resolve_plain(
     text: str, accelerators: Mapping[str, Accelerator], memory_gb: float | None, form_factor: str | None
 ) -> list[Accelerator]:
     """The cards that a name without decoration can mean."""
@@ -143,13 +110,13 @@ def _resolved(
     same = accelerators.get(lower)
     cards = accelerators.values()
     named = [same] if same else (_printed(lower, cards) if lower.startswith(_DRIVER) else [])
-    named = named or _named(name_key(text), cards)
+    named = named or cards_named(name_key(text), cards)
     memory_said, form_said = None, ""
     if not named:
-        model, memory_said, form_said = _split(text)
-        named = _named(model, cards)
+        model, memory_said, form_said = split_name(text)
+        named = cards_named(model, cards)
     memory = memory_gb or memory_said
-    found = _of_type(_of_form(_of_memory(named, memory), form_factor or form_said), lower)
+    found = _of_type(_of_form(cards_of_memory(named, memory), form_factor or form_said), lower)
     if any(not card.modified for card in found) and (memory is None or len(found) > 1):
         found = [card for card in found if not card.modified]
     return found
@@ -160,54 +127,13 @@ def _printed(lower: str, cards: Iterable[Accelerator]) -> list[Accelerator]:
     return [card for card in cards if lower in card.names]
 
 
-def _undecorated(text: str) -> str:
-    """A name without counts, slices, notes in Chinese and what stands around the brackets of ``lspci``."""
-    lower = text.casefold()
-    sliced = "-" in lower and lower[-1:] in _SLICES
-    if text.isascii() and not lower[:1].isdigit() and not sliced and not any(mark in lower for mark in _MARKS):
-        return text
-    inside = re.search(r"\[([^\]]+)\]", lower)
-    bare = _full_width((inside[1] if inside else lower).replace("_", " "))
-    return " ".join(re.sub(_DECORATION, " ", re.sub(r"\([^)]*\)", " ", bare).strip()).split())
-
-
-def _full_width(text: str) -> str:
-    """Letters and digits of East Asian width as plain ones."""
-    return text if text.isascii() else "".join(chr(ord(c) - 0xFEE0) if "\uff01" <= c <= "\uff5e" else c for c in text)
-
-
-def _says_modified(text: str) -> bool:
-    return any(word in text.casefold() for word in _MODIFIED)
-
-
-def _modified_only(text: str, plain: str, accelerators: Mapping[str, Accelerator]) -> list[Accelerator]:
-    """The changed cards of the model, where the name says that the card was changed but not how."""
-    if not _says_modified(text):
-        return []
-    model, memory, _ = _split(plain)
-    return _of_memory([card for card in _named(model, accelerators.values()) if card.modified], memory)
-
-
-def _cut_short(text: str, accelerators: Mapping[str, Accelerator]) -> list[Accelerator]:
-    """The cards that a name can mean that a narrow table of ``nvidia-smi`` cut off: ``Tesla V100-SXM2...``."""
-    if not text.endswith(_CUT):
-        return []
-    key = name_key(text)
-    return [
-        card
-        for card in accelerators.values()
-        if not card.modified
-        and (_plain(card.product).startswith(key) or any(name.startswith(key) for name in card.names))
-    ]
-
-
-def _named(key: str, cards: Iterable[Accelerator]) -> list[Accelerator]:
+def cards_named(key: str, cards: Iterable[Accelerator]) -> list[Accelerator]:
     """The cards that go by ``key``; a bare number such as ``4090`` is a GeForce RTX (or GTX)."""
     keys = {key, f"rtx{key}", f"gtx{key}"} if key[:1].isdigit() else {key}
     return [card for card in cards if keys & (card.names or name_keys(card.product, ()))] if key else []
 
 
-def _of_memory(cards: list[Accelerator], memory_gb: float | None) -> list[Accelerator]:
+def cards_of_memory(cards: list[Accelerator], memory_gb: float | None) -> list[Accelerator]:
     """The cards sold with that label, else those whose label is nearest within the tolerance."""
     if memory_gb is None:
         return cards
@@ -264,7 +190,7 @@ def resolve_model(text: str, ids: Sequence[str]) -> str | Finding:
         lambda i: i.casefold() == wanted,
         lambda i: _last(i) == wanted,
         lambda i: _last(i).removesuffix("-hf") == wanted,
-        lambda i: _core(wanted) in {_core(_last(i)), _plain(i)},
+        lambda i: _core(wanted) in {_core(_last(i)), plain_key(i)},
         lambda i: _goes_on(_last(i), wanted.rpartition("/")[2]),
     )
     for test in tests:
@@ -276,10 +202,30 @@ def resolve_model(text: str, ids: Sequence[str]) -> str | Finding:
     return _unclear("model", text, nearest(text, ids) or _nearest_last(text, ids), known=ids)
 
 
+def base_of_tuned(text: str, ids: Sequence[str]) -> str | None:
+    """The one id that differs from ``text`` only by words for tuning, such as ``-Instruct``; None when there is none.
+
+    Tuning changes the values of weights, not their number or shape, so that memory
+    and speed of ``Llama-2-7b-chat-hf`` are those of ``Llama-2-7b-hf``. Whoever uses
+    the answer says so to the user.
+    """
+    wanted = _untuned(text)
+    found = [i for i in ids if wanted and _untuned(i) == wanted]
+    return found[0] if len(found) == 1 else None
+
+
+def _untuned(name: str) -> str:
+    words = re.split(r"[-_ ]+", name.rpartition("/")[2].casefold())
+    return plain_key("".join(word for word in words if word not in _TUNING))
+
+
+_TUNING = frozenset({"meta", "hf", "base", "pt", "it", "instruct", "chat"})
+
+
 def resolve_engine(text: str, ids: Sequence[str]) -> str | Finding:
     """The engine id that ``text`` means (``llama-cpp``, ``TRT-LLM``, ``HF``), or a finding with suggestions."""
-    wanted = _plain(text)
-    by_key = {_plain(i): i for i in ids}
+    wanted = plain_key(text)
+    by_key = {plain_key(i): i for i in ids}
     known = _ENGINES.get(wanted, "")
     if wanted in by_key:
         return by_key[wanted]
@@ -294,7 +240,7 @@ def _last(model_id: str) -> str:
 
 def _core(name: str) -> str:
     """A model's name without the words that publishers add or leave out, letters and digits only."""
-    return _plain(name.removeprefix("meta-").removesuffix("-hf"))
+    return plain_key(name.removeprefix("meta-").removesuffix("-hf"))
 
 
 def _goes_on(last: str, wanted: str) -> bool:

@@ -16,7 +16,8 @@ from rackrate.facts.engine import Engine
 from rackrate.facts.engine_file import engine
 from rackrate.facts.own_rows import Columns, OwnRow, OwnTable, own_source, read_rows, told
 from rackrate.facts.records import Provider, provider
-from rackrate.facts.validate import CHECKS, Known, as_float, member, number
+from rackrate.facts.validate import CHECKS
+from rackrate.facts.validate_cells import Known, as_float, member, number
 from rackrate.facts.validate_engines import engine_faults
 from rackrate.facts.validate_rows import KEYS, Fault, Row
 from rackrate.problems import Code, Finding

@@ -32,6 +32,7 @@ KEYS: Mapping[str, tuple[str, ...]] = {
     "billing_rules.csv": ("provider", "rule_key", "value", "state", "effective_from", "source"),
     "providers.csv": ("id",),
     "exchange_rates.csv": ("currency",),
+    "access.csv": ("provider", "key", "value", "condition"),
     "claims.csv": ("id",),
 }
 SOURCES: Mapping[str, str] = {"claims.csv": "condition_or_source", "memory_rules.csv": "note"}

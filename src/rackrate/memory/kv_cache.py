@@ -105,7 +105,7 @@ def cache_note(model: Model) -> str:
     """What makes the cache of ``model`` less than exact, or nothing."""
     if "head_dim" in model.notes or "kv heads" in model.notes:
         return "layers differ in heads or head size: approximate"
-    return "state of linear layers assumed" if model.layers_linear else ""
+    return "state of linear layers assumed" if model.layers_linear and not model.linear_state_values else ""
 
 
 def linear_state_bytes(model: Model, layers: int, tensor: int) -> Range:
@@ -113,10 +113,15 @@ def linear_state_bytes(model: Model, layers: int, tensor: int) -> Range:
 
     2 x hidden channels (the usual expansion) x state values x 4 bytes a layer,
     divided over tensor-parallel cards. The expansion and the state size of a
-    given model are not among its facts, so the interval is wide.
+    given model are not among its bundled facts, so the interval is wide. A model
+    read from its own configuration says how many values there are; engines keep
+    them in 16 bits (vLLM's mamba_cache_dtype "auto") or, as most models ask, in 32.
     """
     if not layers:
         return Range.exact(0.0)
+    if model.linear_state_values:
+        values = layers * model.linear_state_values / tensor
+        return Range(2 * values, 4 * values, 4 * values)
     channel_bytes = layers * 2 * (model.hidden_size or 0) * 4 / tensor
     low, likely, high = STATE_VALUES
     return Range(channel_bytes * low, channel_bytes * likely, channel_bytes * high)

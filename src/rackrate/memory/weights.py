@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rackrate.facts.formats import WeightFormat
-from rackrate.facts.model import Model
+from rackrate.facts.model import Model, Stored
 from rackrate.memory.stages import Stage
 from rackrate.values import Value
 
@@ -43,6 +43,8 @@ def parameter_groups(model: Model) -> ParameterGroups:
     than two per hidden unit and layer; where the formulas overshoot by more
     (layers that differ, as in hybrids), all layer weights count as ``other``.
     """
+    if model.params_by_group:
+        return _counted_groups(model)
     hidden, layers = model.hidden_size or 0, model.layers or 0
     embedding = (model.vocab_size or 0) * hidden
     head = 0 if model.tie_embeddings or is_encoder(model) else embedding
@@ -58,6 +60,14 @@ def parameter_groups(model: Model) -> ParameterGroups:
     return ParameterGroups(
         embedding=embedding, head=head, norms=norms, attention=attention, mlp=dense, experts=experts, other=other
     )
+
+
+def _counted_groups(model: Model) -> ParameterGroups:
+    """The groups of a model that was counted from its own configuration; what has no group here is ``other``."""
+    known = dict(model.params_by_group)
+    named = {name: known.pop(name, 0) for name in ("embedding", "head", "norms", "attention", "mlp", "experts")}
+    beside = model.params_total - sum(named.values())
+    return ParameterGroups(**named, other=max(0, beside))
 
 
 def attention_layers(model: Model) -> int:
@@ -154,8 +164,11 @@ def weight_bytes(model: Model, groups: ParameterGroups, stage: Stage, form: Weig
     Matrices take the format's bits, scales included; norms stay in 16 bits, and
     so do embedding and head where the format says so (a tied matrix if either
     does). Kernels that pad odd shapes take more (vLLM pads the MXFP4 experts of
-    gpt-oss by about 7 %).
+    gpt-oss by about 7 %). Where the files of the model are at hand and are in
+    ``form``, their headers say how many bytes: no formula.
     """
+    if model.stored is not None and model.stored.format == form.id:
+        return _stored_bytes(model, model.stored, stage, ties=ties)
     narrow = form.bytes_per_weight
     wide = max(2.0, narrow)
     layers = (groups.layer_matrices * narrow + groups.norms * wide) * stage.fraction
@@ -164,3 +177,16 @@ def weight_bytes(model: Model, groups: ParameterGroups, stage: Stage, form: Weig
     embedding = groups.embedding * (wide if embedding_wide else narrow) if stage.first else 0.0
     head = head_on(model, groups, stage, ties=ties) * (wide if form.head_16bit else narrow)
     return layers + embedding + head
+
+
+def _stored_bytes(model: Model, stored: Stored, stage: Stage, *, ties: bool) -> float:
+    """Bytes of the files that ``stage`` holds: its layers, the embedding in front, the head at the end.
+
+    A head that is not in the files is the embedding; it is a second copy on a
+    card without the embedding, or in an engine that does not tie.
+    """
+    inside = (stored.layer_bytes + stored.vision_bytes) * stage.fraction
+    front = stored.embedding_bytes if stage.first else 0
+    shared = not stored.head_bytes and ((ties and stage.first) or is_encoder(model))
+    behind = (stored.head_bytes or stored.embedding_bytes) if stage.last and not shared else 0
+    return inside + front + behind

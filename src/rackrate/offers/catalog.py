@@ -17,13 +17,18 @@ from typing import TYPE_CHECKING
 from rackrate.facts.accelerator import Accelerator
 from rackrate.facts.book import FactBook
 from rackrate.offers.offer import Offer
-from rackrate.offers.table import OfferRow, OfferTable, Place
+from rackrate.offers.price_list import Reader, Record, ids_of, offer_of
+from rackrate.offers.rows import OfferRow, table_of
+from rackrate.offers.table import OfferTable, Place
 from rackrate.problems import Code, Finding
 from rackrate.values import Value, replace
 
 if TYPE_CHECKING:
     from rackrate.offers.own import OwnLine, OwnPrices
     from rackrate.offers.own_standing import Standing
+    from rackrate.offers.texts import Texts
+
+__all__ = ["DATA", "Catalog", "Record", "listed", "load", "places", "texts"]
 
 DATA = Path(__file__).parent / "data"
 
@@ -72,14 +77,38 @@ def load(book: FactBook, *, at: date | None = None, data: Path = DATA, own: OwnP
     rows.extend(reader.row(line.cells) for line in ours)
     lines.extend(line.cells for line in ours)
     make = partial(_offer, lines, rows, ids_of(lines), book.accelerators)
-    table = OfferTable.from_rows(rows, make, book.rules_of, at=at)
+    table = table_of(rows, make, book.rules_of, at=at)
     found = Catalog(table=table, findings=tuple(findings), digest=digest.hexdigest())
     return _with_own(found, ours, rows) if ours else found
 
 
-def regions(data: Path = DATA) -> int:
-    """How many places are described."""
-    return len(_places(data))
+def texts(data: Path = DATA, *, at: date | None = None) -> tuple[Texts, Mapping[tuple[str, str], Place]]:
+    """The price lists in ``data`` by the column, as a ``column_file`` is written from, and where regions lie.
+
+    What was seen after ``at`` is left out, as is a file with another header.
+    """
+    from rackrate.offers.columns import Coded  # a long list is written once
+    from rackrate.offers.table import coded
+
+    last = at.isoformat() if at is not None else _FOR_EVER
+    found = (line for path in sorted(data.glob("offers-*.csv")) for _, line in _lines(path.name, path.read_bytes(), []))
+    lines = [line for line in found if len(line) == len(Record._fields) and line[_OBSERVED_ON] <= last]
+    columns = zip(*lines, strict=True) if lines else [()] * len(Record._fields)
+    return {f: Coded(*coded(column)) for f, column in zip(Record._fields, columns, strict=True)}, _places(data)
+
+
+def listed(data: Path = DATA) -> dict[str, list[dict[str, str]]]:
+    """Every row of each price list by its columns, as text, by the name of the file."""
+    files = {}
+    for path in sorted(data.glob("offers-*.csv")):
+        with path.open(encoding="utf-8", newline="") as lines:
+            files[path.name] = list(csv.DictReader(lines, restval=""))
+    return files
+
+
+def places(data: Path = DATA) -> frozenset[tuple[str, str]]:
+    """The (provider, region) of every place that is described."""
+    return frozenset(_places(data))
 
 
 def _offer(

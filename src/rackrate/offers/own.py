@@ -17,9 +17,9 @@ from typing import NamedTuple
 from rackrate.facts.book import FactBook
 from rackrate.facts.names import resolve_card
 from rackrate.facts.own_rows import Columns, OwnRow, OwnTable, own_source, read_rows, told
-from rackrate.facts.validate import as_float, day, member, number
+from rackrate.facts.validate_cells import as_float, day, member, number
 from rackrate.facts.validate_rows import Fault
-from rackrate.offers.conflicts import DATE_IS_SURE
+from rackrate.offers.validate import EXCLUDES, FLAGS, HOW
 from rackrate.problems import Code, Finding, nearest
 from rackrate.values import Value
 
@@ -48,9 +48,8 @@ TERMS: Mapping[str, TermRule] = {
 }
 """A month is taken as 30 days, the dearer reading: sellers count 720 or 730 hours."""
 
-_FLAGS = ("interruptible", "commitment_unknown", "price_is_from", "virtual_gpu", NEGOTIATED)
-_EXCLUDES = ("host", "disk", "traffic", "ip", "tax")
-_SEEN_HOW = (*sorted(DATE_IS_SURE), "not_after", "schema_era")
+_FLAGS = (*sorted(FLAGS), NEGOTIATED)
+_SEEN_HOW, _EXCLUDES = sorted(HOW), sorted(EXCLUDES)
 _DEAREST = 1e9
 _MOST_CARDS = 100_000
 _MOST_HOURS = 100_000

@@ -15,7 +15,8 @@ from rackrate.facts.names import resolve_card
 from rackrate.money import Money
 from rackrate.offers.conflicts import DATE_IS_SURE
 from rackrate.offers.offer import MachineShape, Offer, Term, is_bridged
-from rackrate.offers.table import OfferRow, Place
+from rackrate.offers.rows import OfferRow
+from rackrate.offers.table import Place
 from rackrate.units import GIB
 from rackrate.values import replace
 
@@ -66,8 +67,7 @@ class Reader:
         """The columns' share of ``line``; unpacked by position, which is much faster than by name."""
         provider, name, product, label, memory, form, gpus, share, _, _, region, market, price, currency, *rest = line
         term, hours, prepaid, terms, days, disk, excludes, flags, _, observed_on, observed_how, _, _ = rest
-        machine = (label, memory, form, gpus, share)
-        shapes, count, part = self._machines.get(machine) or self._machine(machine)
+        shapes, count, part = self.machine((label, memory, form, gpus, share))
         return OfferRow(
             provider,
             name,
@@ -76,13 +76,13 @@ class Reader:
             shapes,
             count,
             part,
-            self._found.get((provider, region)) or self._place(provider, region),
+            self.place(provider, region),
             market,
             currency,
             float(price),
             term,
             float(hours),
-            _truth(prepaid),
+            truth_of(prepaid),
             int(terms or 1),
             24.0 * int(days) if days else float("inf"),
             "interruptible" in flags,
@@ -94,38 +94,49 @@ class Reader:
             float(disk) if disk else 0.0,
         )
 
-    def _machine(self, machine: tuple[str, ...]) -> tuple[tuple[MachineShape, ...], int, float]:
-        label, memory, form, gpus, share = machine
-        cards = resolve_card(label, self._accelerators, float(memory) if memory else None, form)
-        count, part = int(gpus), _share(share)
-        bridged = is_bridged(form)
-        shapes = tuple(MachineShape(accelerator=card, gpus=count, share=part, bridged=bridged) for card in cards)
-        self._machines[machine] = (shapes, count, part)
-        return self._machines[machine]
+    def machine(self, machine: tuple[str, ...]) -> tuple[tuple[MachineShape, ...], int, float]:
+        """Shapes, number of cards and part of a card that (label, memory, form factor, count, share) say."""
+        found = self._machines.get(machine)
+        if found is None:
+            label, memory, form, gpus, share = machine
+            cards = resolve_card(label, self._accelerators, float(memory) if memory else None, form)
+            count, part, bridged = int(gpus), share_of(share), is_bridged(form)
+            shapes = tuple(MachineShape(accelerator=card, gpus=count, share=part, bridged=bridged) for card in cards)
+            found = self._machines[machine] = (shapes, count, part)
+        return found
 
-    def _place(self, provider: str, region: str) -> Place:
-        parts = [self._places.get((provider, one)) or self._places.get(("*", one)) for one in region.split("|")]
-        known = [part for part in parts if part is not None]
-        countries = "|".join(dict.fromkeys(country for _, country, _ in known if country))
-        groups = tuple(dict.fromkeys(group for _, _, those in known for group in those))
-        self._found[provider, region] = (region, countries, groups)
-        return self._found[provider, region]
+    def place(self, provider: str, region: str) -> Place:
+        """Where a region of a provider lies; several joined by bars are one place in all their countries."""
+        found = self._found.get((provider, region))
+        if found is None:
+            parts = [self._places.get((provider, one)) or self._places.get(("*", one)) for one in region.split("|")]
+            known = [part for part in parts if part is not None]
+            countries = "|".join(dict.fromkeys(country for _, country, _ in known if country))
+            groups = tuple(dict.fromkeys(group for _, _, those in known for group in those))
+            found = self._found[provider, region] = (region, countries, groups)
+        return found
 
     def _day(self, text: str) -> int:
         self._days[text] = date.fromisoformat(text).toordinal()
         return self._days[text]
 
 
-def _truth(text: str) -> bool:
+def truth_of(text: str) -> bool:
+    """Whether a text says ``true``."""
     if text not in {"true", "false"}:
         raise ValueError(f"neither true nor false: {text!r}")
     return text == "true"
 
 
-def _share(text: str) -> float:
+def share_of(text: str) -> float:
     """The part of a card in a text such as ``1/8``; a whole card when empty."""
     part, _, whole = text.partition("/")
     return float(part or 1) / float(whole or 1)
+
+
+def base_id(line: Sequence[str]) -> str:
+    """What a line is called, as far as no other is called the same."""
+    return f"{line[0]}/{line[1]}/{line[10] or '-'}/{line[11]}/{line[23]}"
 
 
 def ids_of(lines: Sequence[Sequence[str]]) -> list[str]:
@@ -133,7 +144,7 @@ def ids_of(lines: Sequence[Sequence[str]]) -> list[str]:
     seen: dict[str, int] = {}
     ids = []
     for line in lines:
-        base = f"{line[0]}/{line[1]}/{line[10] or '-'}/{line[11]}/{line[23]}"
+        base = base_id(line)
         seen[base] = seen.get(base, 0) + 1
         ids.append(base if seen[base] == 1 else f"{base}~{seen[base]}")
     return ids

@@ -1,25 +1,31 @@
 """The offer table: coded columns for filtering and bounding, records only for what survives.
 
 A column holds one entry per offer, or in a very long list one per lot of
-offers that are alike but for their price (see ``Lots``); names are codes into a
+offers that are alike but for their price (see ``lots``); names are codes into a
 vocabulary. A record (``Offer``, exact in Decimal) is made when it is asked for.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import date
-from typing import NamedTuple, TypeVar
+from functools import cached_property
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rackrate.facts.billing import BillingRules
-from rackrate.offers.conflicts import DATE_IS_SURE, disagreements, superseded
-from rackrate.offers.meter import Meter, is_qualified, meter_of
+from rackrate.offers.conflicts import disagreements
+from rackrate.offers.meter import BillingClass, Clock, Meter, OtherClass, clock_of
 from rackrate.offers.offer import MachineShape, Offer
 from rackrate.offers.regions import matches_region
 from rackrate.values import Value, replace
+
+if TYPE_CHECKING:
+    from rackrate.offers.columns import OfferColumns
+    from rackrate.offers.lots import Lots
+    from rackrate.offers.rows import OfferRow
 
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
@@ -27,95 +33,29 @@ Codes = NDArray[np.int32]
 Place = tuple[str, str, tuple[str, ...]]
 """A region as sold, its country (ISO 3166 alpha-2, empty when unknown) and its groups of countries."""
 
+FLAGS = ("interruptible", "superseded", "priced", "excludes_host", "price_is_from", "commitment_unknown")
+"""Columns of truths."""
+
 RulesOf = Callable[[str], BillingRules]
-K = TypeVar("K", bound=Hashable)
+K = TypeVar("K")
 
 
-class OfferRow(NamedTuple):
-    """What the columns need of one offer; ``label`` tells machines of unknown cards apart."""
-
-    provider: str
-    name: str
-    product: str
-    label: str
-    shapes: tuple[MachineShape, ...]
-    gpus: int
-    share: float
-    place: Place
-    market: str
-    currency: str
-    price_per_term: float
-    term_unit: str
-    term_hours: float
-    prepaid: bool
-    minimum_terms: int
-    validity_hours: float
-    interruptible: bool
-    commitment_unknown: bool
-    price_is_from: bool
-    excludes_host: bool
-    day: int
-    dated: bool
-    includes_disk_gb: float = 0.0
+def coded(values: Sequence[K]) -> tuple[tuple[K, ...], Codes]:
+    """A vocabulary in order of first use, and a code per value."""
+    codes: dict[K, int] = {}
+    column = np.array([codes.setdefault(value, len(codes)) for value in values], dtype=np.int32)
+    return tuple(codes), column
 
 
-class BillingClass(NamedTuple):
-    """What decides how an offer is billed, beside its price and term; an empty ``name`` stands for any."""
-
-    provider: str
-    name: str
-    interruptible: bool
-    currency: str
-    includes_disk_gb: float
-    prepaid: bool
-
-
-class Lots(Value, frozen=True, kw_only=True, eq=False):
-    """The offers behind a table's entries, where an entry stands for several that differ in nothing a plan asks.
-
-    They can differ in price, product, name and date. Offers are numbered by
-    entry, then from the cheapest up, of one price the newest first; ``first``
-    has the number of each entry's first offer and, last, how many there are.
-    ``by_thing`` has the numbers of the offers in order of ``thing``.
-    """
-
-    first: Codes
-    price_per_hour: Floats
-    thing: Codes
-    by_thing: Codes
-
-    def entry(self, number: int) -> int:
-        """The entry that the offer ``number`` belongs to."""
-        return int(np.searchsorted(self.first, number, side="right")) - 1
-
-    def up_to(self, entries: NDArray[np.intp], price: Floats) -> NDArray[np.intp]:
-        """How many offers of each of ``entries`` have at most that ``price`` per hour (a bisection of all at once)."""
-        low, high = self.first[entries].astype(np.intp), self.first[entries + 1].astype(np.intp)
-        while (searching := low < high).any():
-            middle = (low + high) // 2
-            within = searching & (self.price_per_hour[np.minimum(middle, len(self.price_per_hour) - 1)] <= price)
-            low, high = np.where(within, middle + 1, low), np.where(searching & ~within, middle, high)
-        return low - self.first[entries]
-
-    def same_thing(self, number: int) -> list[int]:
-        """The numbers of all observations of the thing that ``number`` is one of."""
-        code = self.thing[number]
-        ends = [np.searchsorted(self.thing, code, side, sorter=self.by_thing) for side in ("left", "right")]
-        found: list[int] = self.by_thing[ends[0] : ends[1]].tolist()
-        return sorted(found)
-
-
-class OfferTable(Value, frozen=True, kw_only=True, eq=False):
+class OfferTable(Value, frozen=True, kw_only=True, eq=False, dict=True):
     """Offers as columns.
 
     Vocabularies: ``shape_sets`` (the shapes that an ambiguous card can be; the
     empty set is an unknown card), ``providers``, ``products``, ``places``,
-    ``markets``, ``currencies``, ``term_units``, ``billing_classes`` with their
-    ``meters``; the columns ``shape_set``, ``provider``, ... are codes into them.
+    ``markets``, ``currencies``, ``billing_classes`` with their ``meters``; the
+    columns ``shape_set``, ``provider``, ... are codes into them.
     ``price_per_hour`` is of the whole offer in its own currency; ``priced``
-    says that it is a positive number. ``term_hours`` is what one price buys,
-    ``minimum_terms`` the least number sold, ``validity_hours`` the life of a
-    credit pack (infinite for others). ``observed_day`` is the proleptic ordinal
+    says that it is a positive number. ``observed_day`` is the proleptic ordinal
     of the date. ``thing`` numbers the things sold; observations of one thing by
     one seller form a price series, of which one is not ``superseded``.
 
@@ -130,7 +70,6 @@ class OfferTable(Value, frozen=True, kw_only=True, eq=False):
     places: tuple[Place, ...]
     markets: tuple[str, ...]
     currencies: tuple[str, ...]
-    term_units: tuple[str, ...]
     billing_classes: tuple[BillingClass, ...]
     meters: tuple[Meter, ...]
     shape_set: Codes
@@ -139,16 +78,11 @@ class OfferTable(Value, frozen=True, kw_only=True, eq=False):
     place: Codes
     market: Codes
     currency: Codes
-    term_unit: Codes
     billing: Codes
     gpus: Codes
     share: Floats
     price_per_hour: Floats
     priced: Bools
-    term_hours: Floats
-    minimum_terms: Floats
-    validity_hours: Floats
-    prepaid: Bools
     interruptible: Bools
     commitment_unknown: Bools
     price_is_from: Bools
@@ -164,8 +98,10 @@ class OfferTable(Value, frozen=True, kw_only=True, eq=False):
         cls, offers: Iterable[Offer], rules_of: RulesOf | None = None, *, at: date | None = None
     ) -> OfferTable:
         """A table of ``offers`` under the billing rules in force at ``at`` (none: every meter is unknown)."""
+        from rackrate.offers.rows import row_of, table_of
+
         kept = tuple(offers)
-        return cls.from_rows([_row(offer) for offer in kept], kept.__getitem__, rules_of, at=at)
+        return table_of([row_of(offer) for offer in kept], kept.__getitem__, rules_of, at=at)
 
     @classmethod
     def from_rows(
@@ -177,55 +113,23 @@ class OfferTable(Value, frozen=True, kw_only=True, eq=False):
         at: date | None = None,
     ) -> OfferTable:
         """A table of ``rows``, whose exact records ``record`` makes when asked."""
-        shape_sets, shape_set = _coded([row.shapes for row in rows])
-        providers, provider = _coded([row.provider for row in rows])
-        products, product = _coded([row.product for row in rows])
-        places, place = _coded([row.place for row in rows])
-        markets, market = _coded([row.market for row in rows])
-        currencies, currency = _coded([row.currency for row in rows])
-        term_units, term_unit = _coded([row.term_unit for row in rows])
-        _, thing = _coded([_thing(row, shapes) for row, shapes in zip(rows, shape_set.tolist(), strict=True)])
-        _, series = _coded(list(zip(thing.tolist(), provider.tolist(), strict=True)))
-        dated, day = _bools([row.dated for row in rows]), _ints([row.day for row in rows])
-        term_hours = _floats([row.term_hours for row in rows])
-        price_per_hour = _floats([row.price_per_term for row in rows]) / term_hours
-        priced = np.isfinite(price_per_hour) & (price_per_hour > 0)
-        billing_classes, billing = _coded(_classes(rows, rules_of))
-        return cls(
-            shape_sets=shape_sets,
-            providers=providers,
-            products=products,
-            places=places,
-            markets=markets,
-            currencies=currencies,
-            term_units=term_units,
-            billing_classes=billing_classes,
-            meters=meters_of(billing_classes, rules_of, at),
-            shape_set=shape_set,
-            provider=provider,
-            product=product,
-            place=place,
-            market=market,
-            currency=currency,
-            term_unit=term_unit,
-            billing=billing,
-            gpus=_ints([row.gpus for row in rows]),
-            share=_floats([row.share for row in rows]),
-            price_per_hour=price_per_hour,
-            priced=priced,
-            term_hours=term_hours,
-            minimum_terms=_floats([row.minimum_terms for row in rows]),
-            validity_hours=_floats([row.validity_hours for row in rows]),
-            prepaid=_bools([row.prepaid for row in rows]),
-            interruptible=_bools([row.interruptible for row in rows]),
-            commitment_unknown=_bools([row.commitment_unknown for row in rows]),
-            price_is_from=_bools([row.price_is_from for row in rows]),
-            excludes_host=_bools([row.excludes_host for row in rows]),
-            observed_day=day,
-            thing=thing,
-            superseded=superseded(series, priced, dated, day, price_per_hour),
-            record=record,
-        )
+        from rackrate.offers.rows import table_of
+
+        return table_of(rows, record, rules_of, at=at)
+
+    @classmethod
+    def from_columns(
+        cls,
+        columns: OfferColumns,
+        record: Callable[[int], Offer],
+        rules_of: RulesOf | None = None,
+        *,
+        at: date | None = None,
+    ) -> OfferTable:
+        """A table of lots of the offers in ``columns``; ``record`` makes the exact one at a place in them."""
+        from rackrate.offers.columns import table_of
+
+        return table_of(columns, record, rules_of, at=at)[0]
 
     def __len__(self) -> int:
         return len(self.shape_set)
@@ -295,30 +199,58 @@ class OfferTable(Value, frozen=True, kw_only=True, eq=False):
         """Which rows say where they are."""
         return np.array([bool(region) for region, _, _ in self.places], dtype=np.bool_)[self.place]
 
+    @cached_property
+    def flags(self) -> NDArray[np.uint8]:
+        """The truths of ``FLAGS`` as the bits of one number, the first the lowest."""
+        flags = np.zeros(len(self), dtype=np.uint8)
+        for bit, name in enumerate(FLAGS):
+            flags |= np.left_shift(getattr(self, name), bit, dtype=np.uint8, casting="unsafe")
+        return flags
+
+    @cached_property
+    def clocks(self) -> tuple[tuple[Clock, ...], Codes]:
+        """The clocks that there are, and a code into them by billing class."""
+        return coded([clock_of(*each) for each in zip(self.billing_classes, self.meters, strict=True)])
+
+    @cached_property
+    def other_classes(self) -> tuple[tuple[OtherClass, ...], Codes]:
+        """What decides about the lines beside compute, and a code into them by billing class."""
+        return coded(
+            [
+                OtherClass(c.provider, c.name, c.currency, c.includes_disk_gb, c.term.prepaid)
+                for c in self.billing_classes
+            ]
+        )
+
     @property
     def granularity_s(self) -> Floats:
         """The step in which time is billed, in seconds (see ``meter.Meter``)."""
-        return _floats([float(meter.granularity_s) for meter in self.meters])[self.billing]
+        return np.array([float(meter.granularity_s) for meter in self.meters], dtype=np.float64)[self.billing]
 
     @property
     def minimum_s(self) -> Floats:
         """The least time that is billed, in seconds."""
-        return _floats([float(meter.minimum_s) for meter in self.meters])[self.billing]
+        return np.array([float(meter.minimum_s) for meter in self.meters], dtype=np.float64)[self.billing]
 
     @property
     def minimum_once(self) -> Bools:
         """Whether that least holds once for all starts."""
-        return _bools([meter.per_resource for meter in self.meters])[self.billing]
-
-    @property
-    def lapses_on_stop(self) -> Bools:
-        """Whether stopping forfeits the rest of a term."""
-        return _bools([meter.lapses_on_stop for meter in self.meters])[self.billing]
+        return np.array([meter.per_resource for meter in self.meters], dtype=np.bool_)[self.billing]
 
     @property
     def meter_known(self) -> Bools:
         """Whether the provider's step was seen."""
-        return _bools([meter.is_known for meter in self.meters])[self.billing]
+        return np.array([meter.is_known for meter in self.meters], dtype=np.bool_)[self.billing]
+
+    @property
+    def prepaid(self) -> Bools:
+        """Whether whole terms are paid."""
+        return np.array([each.term.prepaid for each in self.billing_classes], dtype=np.bool_)[self.billing]
+
+    @property
+    def term_unit(self) -> Codes:
+        """A code for the unit of the term."""
+        return coded([each.term.unit for each in self.billing_classes])[1][self.billing]
 
     def _marked(self, number: int) -> Offer:
         offer = self.record(number)
@@ -330,80 +262,3 @@ class OfferTable(Value, frozen=True, kw_only=True, eq=False):
             return self.lots.same_thing(number)
         found: list[int] = np.flatnonzero(self.thing == self.thing[number]).tolist()
         return found
-
-
-def _row(offer: Offer) -> OfferRow:
-    return OfferRow(
-        provider=offer.provider,
-        name=offer.name,
-        product=offer.product or f"{offer.provider}/{offer.name}",
-        label=offer.card_label,
-        shapes=offer.shapes,
-        gpus=offer.gpus,
-        share=offer.share,
-        place=(offer.region, offer.country, offer.region_groups),
-        market=offer.market,
-        currency=offer.price.currency,
-        price_per_term=float(offer.price.amount),
-        term_unit=offer.term.unit,
-        term_hours=float(offer.term.hours),
-        prepaid=offer.term.prepaid,
-        minimum_terms=offer.minimum_terms,
-        validity_hours=offer.validity_days * 24.0 if offer.validity_days else float("inf"),
-        interruptible=offer.interruptible,
-        commitment_unknown=offer.commitment_unknown,
-        price_is_from=offer.price_is_from,
-        excludes_host="host" in offer.excludes,
-        day=offer.observed_on.toordinal(),
-        dated=offer.observed_how in DATE_IS_SURE,
-        includes_disk_gb=float(offer.includes_disk_gb),
-    )
-
-
-def _thing(row: OfferRow, shape_set: int) -> tuple[Hashable, ...]:
-    """What two rows must share to be prices of the same thing; unknown cards go by their label."""
-    machine = shape_set if row.shapes else (row.label, row.gpus, row.share)
-    return (row.product, machine, row.place[0], row.market, row.term_hours, row.prepaid)
-
-
-def _coded(values: Sequence[K]) -> tuple[tuple[K, ...], Codes]:
-    """A vocabulary in order of first use, and a code per value."""
-    codes: dict[K, int] = {}
-    column = np.array([codes.setdefault(value, len(codes)) for value in values], dtype=np.int32)
-    return tuple(codes), column
-
-
-def _classes(rows: Sequence[OfferRow], rules_of: RulesOf | None) -> list[BillingClass]:
-    """The billing class of every row; its name counts only where the provider's rules differ by product."""
-    by_name: dict[str, bool] = {}
-    classes = []
-    for row in rows:
-        provider = row.provider
-        if provider not in by_name:
-            by_name[provider] = rules_of is not None and is_qualified(rules_of(provider))
-        name = row.name if by_name[provider] else ""
-        classes.append(BillingClass(provider, name, row.interruptible, row.currency, row.includes_disk_gb, row.prepaid))
-    return classes
-
-
-def meters_of(classes: Sequence[BillingClass], rules_of: RulesOf | None, at: date | None) -> tuple[Meter, ...]:
-    """The meter of each class under the rules in force at ``at``."""
-    made: dict[tuple[str, str, bool], Meter] = {}
-    for one in classes:
-        key = (one.provider, one.name, one.interruptible)
-        if key not in made:
-            rules = rules_of(one.provider) if rules_of else BillingRules(provider=one.provider, rules=())
-            made[key] = meter_of(rules, one.name, interruptible=one.interruptible, at=at)
-    return tuple(made[one.provider, one.name, one.interruptible] for one in classes)
-
-
-def _floats(values: Sequence[float]) -> Floats:
-    return np.array(values, dtype=np.float64)
-
-
-def _ints(values: Sequence[int]) -> Codes:
-    return np.array(values, dtype=np.int32)
-
-
-def _bools(values: Sequence[bool]) -> Bools:
-    return np.array(values, dtype=np.bool_)

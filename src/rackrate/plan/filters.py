@@ -15,20 +15,21 @@ from numpy.typing import NDArray
 from rackrate.facts.accelerator import Accelerator, Precision
 from rackrate.facts.engine import Engine
 from rackrate.offers.offer import MachineShape
+from rackrate.offers.table import FLAGS
 from rackrate.plan.answer import Reason
 from rackrate.plan.question import Question
 from rackrate.workload.requirements import meets
 
 Bools = NDArray[np.bool_]
-Bits = NDArray[np.uint32]
-Codes = NDArray[np.int16]
+Codes = NDArray[np.int8]
 T = TypeVar("T")
 
 NARROW = {Precision.FP8: "fp8_compute", Precision.FP4: "fp4_compute", Precision.INT8: "int8_compute"}
 """Arithmetic that a card has or lacks: wider types can be emulated in FP32, these would lose their point."""
 
 REASONS = tuple(Reason)
-KEPT = np.int16(-1)
+KEPT = np.int8(127)
+"""In a column of reasons: none; more than every code, so that the least of several codes is the first reason."""
 
 
 def code_of(reason: Reason) -> int:
@@ -54,27 +55,39 @@ class _Test(NamedTuple):
 
     reason: Reason
     failing: Bools
-    column: NDArray[np.int32] | None = None
+    column: NDArray[np.int32] | NDArray[np.uint8] | None = None
+
+
+class _Failed(NamedTuple):
+    """The first test failed by each entry, or by each word of a vocabulary, and how many are failed."""
+
+    codes: Codes
+    counts: NDArray[np.int8]
+
+    @classmethod
+    def none(cls, length: int) -> _Failed:
+        """None failed, yet."""
+        return cls(np.full(length, KEPT, dtype=np.int8), np.zeros(length, dtype=np.int8))
+
+    def add(self, codes: Codes, counts: NDArray[np.int8] | Bools) -> None:
+        """More tests failed (in place); codes ascend in the order of the tests."""
+        np.minimum(self.codes, codes, out=self.codes)
+        np.add(self.counts, counts, out=self.counts)
 
 
 def exclude(question: Question) -> Excluded:
-    """Put every entry to every test, a bit for each."""
-    tests = list(_tests(question))
-    failed = np.zeros(len(question.offers), dtype=np.uint32)
-    by_column: dict[int, tuple[NDArray[np.int32], Bits]] = {}
-    for number, test in enumerate(tests):
-        bit = np.uint32(1 << number)
-        if test.column is None:
-            failed |= np.multiply(test.failing, bit, dtype=np.uint32)
-        elif test.failing.any():
-            _, words = by_column.setdefault(id(test.column), (test.column, np.zeros(len(test.failing), np.uint32)))
-            words |= np.multiply(test.failing, bit, dtype=np.uint32)
+    """Put every entry to every test; a test of words is made once for each word."""
+    failed = _Failed.none(len(question.offers))
+    by_column: dict[int, tuple[NDArray[np.int32] | NDArray[np.uint8], _Failed]] = {}
+    for test in _tests(question):
+        found = failed
+        if test.column is not None and test.failing.any():
+            found = by_column.setdefault(id(test.column), (test.column, _Failed.none(len(test.failing))))[1]
+        if test.column is None or found is not failed:
+            found.add(np.where(test.failing, np.int8(code_of(test.reason)), KEPT), test.failing)
     for column, words in by_column.values():
-        failed |= words[column]
-    lowest = failed & (~failed + np.uint32(1))
-    first = np.frexp(lowest.astype(np.float64))[1]  # 0 for no bit, else the bit's number + 1
-    codes = np.array([KEPT, *(code_of(test.reason) for test in tests)], dtype=np.int16)
-    return Excluded(codes[first], failed == lowest)
+        failed.add(words.codes[column], words.counts[column])
+    return Excluded(failed.codes, failed.counts <= 1)
 
 
 def _tests(question: Question) -> Iterator[_Test]:
@@ -98,19 +111,22 @@ def _tests(question: Question) -> Iterator[_Test]:
         others = _words(table.markets, lambda name: not _is_one_of(name, limits.markets))
         yield _Test(Reason.MARKET, others, table.market)
     if not limits.interruptible:
-        yield _Test(Reason.INTERRUPTIBLE, table.interruptible)
+        yield _flagged(question, Reason.INTERRUPTIBLE, "interruptible")
     yield from _price_tests(question)
 
 
 def _price_tests(question: Question) -> Iterator[_Test]:
     table, rates = question.offers, question.book.rates
-    yield _Test(Reason.SUPERSEDED, table.superseded)
-    yield _Test(Reason.PRICE_INVALID, ~table.priced)
-    yield _Test(Reason.PRICE_INCOMPLETE, table.excludes_host)
+    yield _flagged(question, Reason.SUPERSEDED, "superseded")
+    yield _flagged(question, Reason.PRICE_INVALID, "priced", fails=False)
+    yield _flagged(question, Reason.PRICE_INCOMPLETE, "excludes_host")
     asked_for = _words(table.markets, lambda name: _is_named(name, question.workload.limits.markets))
-    doubted = ~asked_for[table.market] if asked_for.any() else np.bool_(True)  # noqa: FBT003 - a scalar, not a flag
-    yield _Test(Reason.PRICE_FROM, table.price_is_from & doubted)
-    yield _Test(Reason.COMMITMENT_UNKNOWN, table.commitment_unknown & doubted)
+    doubts = ((Reason.PRICE_FROM, "price_is_from"), (Reason.COMMITMENT_UNKNOWN, "commitment_unknown"))
+    for reason, flag in doubts:
+        test = _flagged(question, reason, flag)
+        if asked_for.any():
+            test = _Test(reason, test.failing[table.flags] & ~asked_for[table.market])
+        yield test
     yield _Test(Reason.NO_RATE, _words(table.currencies, lambda code: not rates.knows(code)), table.currency)
 
 
@@ -146,6 +162,11 @@ def runs_on(engine: Engine, card: Accelerator) -> bool:
         return False
     least, has = engine.min_compute_capability, card.compute_capability
     return least is None or has is None or has >= least
+
+
+def _flagged(question: Question, reason: Reason, flag: str, *, fails: bool = True) -> _Test:
+    words = (np.arange(1 << len(FLAGS)) >> FLAGS.index(flag)) & 1 == fails
+    return _Test(reason, words, question.offers.flags)
 
 
 def _by_set(question: Question, reason: Reason, fails: Callable[[tuple[MachineShape, ...]], bool]) -> _Test:

@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 from rackrate.plan.answer import Nearest, Reason, ShapeEstimate
 from rackrate.plan.budget import budget_for_plan
 from rackrate.plan.changes import change_for_filter
-from rackrate.plan.columns import CostColumns, floor, prices_shown
+from rackrate.plan.columns import floor
 from rackrate.plan.outcomes import Outcomes
-from rackrate.plan.pricing import finish_hours, likely_cost
+from rackrate.plan.pricing import finish_hours
 from rackrate.plan.question import Question
+from rackrate.plan.search import Search
 from rackrate.plan.selection import first_smallest
 
 Rows = NDArray[np.intp]
@@ -23,23 +24,23 @@ TRIED_AT_MOST = 3
 """Shapes that are newly estimated in search of a near miss; beyond, it is not near."""
 
 
-def nearest_but_for_filter(question: Question, reason: Reason, rows: Rows, outcomes: Outcomes) -> Nearest:
+def nearest_but_for_filter(question: Question, reason: Reason, rows: Rows, search: Search) -> Nearest:
     """The cheapest offer by the hour that would be a plan but for this filter, with the limit to loosen.
 
     Where none of the first few would be one, the cheapest is named without a change.
     """
-    prices = prices_shown(question, rows)
+    prices = search.columns.prices(rows)
     best: tuple[float, int] | None = None
-    for least, of_set in _sets_by_price(question, rows, prices, outcomes):
+    for least, of_set in _sets_by_price(question, rows, prices, search.outcomes):
         if best is not None and best[0] < least:
             break
-        found = _cheapest_within_budget(question, rows[of_set], prices[of_set], outcomes)
+        found = _cheapest_within_budget(question, rows[of_set], prices[of_set], search)
         best = min(filter(None, (best, found)), default=None)
     if best is None:
         cheapest = question.offers.first_offer(int(rows[np.argmin(prices)]))
         return Nearest(offer=cheapest, observed="", limit="", change=None)
     offer = question.offers.first_offer(best[1])
-    cost = likely_cost(question, offer, outcomes.estimates[int(question.offers.shape_set[best[1]])])
+    cost = search.likely(best[1], question.offers.number(best[1]))
     change, shown = change_for_filter(question, reason, offer), None if reason in _PRICE_IN_DOUBT else cost
     return Nearest(offer=offer, observed="", limit="", change=change, cost=shown)
 
@@ -61,19 +62,15 @@ def _sets_by_price(question: Question, rows: Rows, prices: Floats, outcomes: Out
             yield price, np.flatnonzero(sets == index)
 
 
-def _cheapest_within_budget(
-    question: Question, rows: Rows, prices: Floats, outcomes: Outcomes
-) -> tuple[float, int] | None:
+def _cheapest_within_budget(question: Question, rows: Rows, prices: Floats, search: Search) -> tuple[float, int] | None:
     """Price and row of the cheapest by the hour of ``rows``, all of one set, that the budget covers."""
     most = budget_for_plan(question)
     if most is None:
         return min(zip(prices.tolist(), rows.tolist(), strict=True))
-    columns = CostColumns(question, outcomes)
-    covered = np.flatnonzero(floor(columns.compute(rows)) <= float(most.amount))
+    covered = np.flatnonzero(floor(search.columns.compute(rows)) <= float(most.amount))
     for place in covered[np.lexsort((rows[covered], prices[covered]))].tolist():
         row = int(rows[place])
-        estimates = outcomes.estimates[int(question.offers.shape_set[row])]
-        if not most < likely_cost(question, question.offers.first_offer(row), estimates):
+        if not most < search.likely(row, question.offers.number(row)):
             return float(prices[place]), row
     return None
 

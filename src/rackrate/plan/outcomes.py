@@ -2,91 +2,151 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Sequence
+from decimal import Decimal
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rackrate.cost.traffic import months
 from rackrate.cost.usage import Usage
 from rackrate.evidence import Range
 from rackrate.memory.estimate_types import Verdict
 from rackrate.offers.offer import MachineShape
 from rackrate.plan.answer import NoEstimate, ShapeEstimate, likely_of
-from rackrate.plan.pricing import finish_of_all
+from rackrate.plan.pricing import finish_of_all, likely_case
 from rackrate.plan.shapes import Estimator
-from rackrate.plan.timeline import usage_of
-from rackrate.values import Value
+from rackrate.values import replace
 from rackrate.workload.workload import Workload
 
 Floats = NDArray[np.float64]
 ShapeSets = tuple[tuple[MachineShape, ...], ...]
 
 
+class Timeless(NamedTuple):
+    """A timeline of each of ``machines`` without its running time, of which the billing months are left."""
+
+    usage: Usage
+    months: Decimal
+    machines: int
+
+
 class Figures(NamedTuple):
     """The numbers of a shape set that offers are compared by.
 
     Wall hours to finish, slowness (see ``ranking.slowness``), whether any
-    shape only fits tightly, and the likely timeline of each of ``machines``.
+    shape only fits tightly, the likely seconds of each of the ``starts`` of a
+    machine and of all together, and the rest of its timeline.
     """
 
     hours: Range
     slowness: float
     is_tight: bool
-    usage: Usage
-    machines: int
+    starts: int
+    start_s: float
+    running_s: float
+    timeless: Timeless
 
 
-class Outcomes(Value, frozen=True, kw_only=True):
+class Columns(NamedTuple):
+    """Figures by index of shape set; NaN where there is no estimate. ``kind`` is a code into ``kinds``.
+
+    ``starts`` are the same for all shapes, as are the seconds stopped.
+    """
+
+    hours: Floats
+    slowness: Floats
+    tight: NDArray[np.bool_]
+    start_s: Floats
+    running_s: Floats
+    machines: Floats
+    starts: int
+    kind: NDArray[np.intp]
+    kinds: tuple[Timeless, ...]
+
+
+class Outcomes:
     """Estimates by index of shape set, and the failures of the others.
 
     A set of several shapes (an unclear card) works only if all of them do; its
     failure is that of the shape that misses by most.
     """
 
-    estimator: Estimator
-    shape_sets: ShapeSets
-    estimates: dict[int, tuple[ShapeEstimate, ...]]
-    failed: dict[int, NoEstimate]
+    def __init__(self, estimator: Estimator, shape_sets: ShapeSets) -> None:
+        self.estimates: dict[int, tuple[ShapeEstimate, ...]] = {}
+        self.failed: dict[int, NoEstimate] = {}
+        self._estimator = estimator
+        self._shape_sets = shape_sets
+        self._columns: Columns | None = None
+
+    @property
+    def estimator(self) -> Estimator:
+        """What the estimates are made by."""
+        return self._estimator
 
     def find(self, wanted: Iterable[int]) -> None:
-        """Estimate the ``wanted`` sets, unless that was done (in place)."""
+        """Estimate the ``wanted`` sets, unless that was done."""
         for index in wanted:
-            if index not in self.estimates and index not in self.failed:
-                found = self.estimator.outcomes(self.shape_sets[index])
-                if isinstance(found, NoEstimate):
-                    self.failed[index] = found
-                else:
-                    self.estimates[index] = found
+            if index in self.estimates or index in self.failed:
+                continue
+            found = self._estimator.outcomes(self._shape_sets[index])
+            if isinstance(found, NoEstimate):
+                self.failed[index] = found
+            else:
+                self.estimates[index] = found
+                self._columns = None
 
     def figures(self, index: int) -> Figures:
         """The numbers of a set that has estimates, computed once."""
-        held, shapes = self.estimator.figures, self.shape_sets[index]
+        held, shapes = self._estimator.figures, self._shape_sets[index]
         if shapes not in held:
-            held[shapes] = _figures(self.estimator.question.workload, self.estimates[index])
+            held[shapes] = _figures(self._estimator.question.workload, self.estimates[index])
         return held[shapes]
 
-    def column(self, of: Callable[[Figures], float]) -> Floats:
-        """A number of each set by its index; NaN where there is no estimate."""
-        column = np.full(len(self.shape_sets), np.nan)
-        for index in self.estimates:
-            column[index] = of(self.figures(index))
+    @property
+    def columns(self) -> Columns:
+        """The numbers of all sets."""
+        if self._columns is None:
+            sets = np.array(list(self.estimates), dtype=np.intp)
+            each = [self.figures(index) for index in self.estimates]
+            codes: dict[Timeless, int] = {}
+            kind = np.zeros(len(self._shape_sets), dtype=np.intp)
+            kind[sets] = [codes.setdefault(one.timeless, len(codes)) for one in each]
+            self._columns = Columns(
+                hours=self._column(sets, [one.hours.likely for one in each]),
+                slowness=self._column(sets, [one.slowness for one in each]),
+                tight=self._column(sets, [one.is_tight for one in each]) == 1,
+                start_s=self._column(sets, [one.start_s for one in each]),
+                running_s=self._column(sets, [one.running_s for one in each]),
+                machines=self._column(sets, [one.timeless.machines for one in each]),
+                starts=each[0].starts if each else 1,
+                kind=kind,
+                kinds=tuple(codes),
+            )
+        return self._columns
+
+    def _column(self, sets: NDArray[np.intp], values: Sequence[float]) -> Floats:
+        column = np.full(len(self._shape_sets), np.nan)
+        column[sets] = values
         return column
 
 
 def _figures(workload: Workload, estimates: tuple[ShapeEstimate, ...]) -> Figures:
-    likely, hours = likely_of(estimates), finish_of_all(estimates)
+    hours, (usage, machines) = finish_of_all(estimates), likely_case(workload, estimates)
     return Figures(
         hours=hours,
-        slowness=1 / likely.tokens_per_s.likely if workload.is_service else hours.likely,
+        slowness=1 / likely_of(estimates).tokens_per_s.likely if workload.is_service else hours.likely,
         is_tight=any(e.memory.verdict is not Verdict.FITS for e in estimates),
-        usage=usage_of(workload, likely.work_hours.likely, likely.startup_hours.likely, likely.machines),
-        machines=likely.machines,
+        starts=len(usage.run_seconds),
+        start_s=float(usage.run_seconds[0]),
+        running_s=float(usage.running_seconds),
+        timeless=Timeless(replace(usage, run_seconds=usage.run_seconds[:0]), months(usage), machines),
     )
 
 
 def estimate_sets(estimator: Estimator, shape_sets: ShapeSets, wanted: Iterable[int]) -> Outcomes:
     """Estimate every wanted set of ``shape_sets``."""
-    outcomes = Outcomes(estimator=estimator, shape_sets=shape_sets, estimates={}, failed={})
+    outcomes = Outcomes(estimator, shape_sets)
     outcomes.find(wanted)
     return outcomes

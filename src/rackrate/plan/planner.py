@@ -54,14 +54,14 @@ def plan(question: Question, estimator: Estimator | None = None) -> Answer:
     )
 
 
-def _exclude_by_estimate(question: Question, codes: NDArray[np.int16], outcomes: Outcomes) -> None:
+def _exclude_by_estimate(question: Question, codes: NDArray[np.int8], outcomes: Outcomes) -> None:
     """Leave out offers whose shapes fail a test of memory, speed or time (in place)."""
-    reasons = np.full(len(outcomes.shape_sets), KEPT, dtype=np.int16)
+    reasons = np.full(len(question.offers.shape_sets), KEPT, dtype=np.int8)
     for index, failure in outcomes.failed.items():
         reasons[index] = code_of(failure.reason)
     deadline = question.workload.limits.deadline_hours
     if deadline is not None and not question.workload.is_service:
-        reasons[outcomes.column(lambda f: f.hours.likely) > deadline] = code_of(Reason.DEADLINE)
+        reasons[outcomes.columns.hours > deadline] = code_of(Reason.DEADLINE)
     kept = np.flatnonzero(codes == KEPT)
     codes[kept] = reasons[question.offers.shape_set[kept]]
 

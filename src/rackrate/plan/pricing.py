@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from decimal import Decimal
+from typing import NamedTuple
 
 from rackrate.cost.charge_types import Charges
 from rackrate.cost.charges import charges
+from rackrate.cost.usage import Usage
 from rackrate.evidence import Range, add_independent
 from rackrate.memory.estimate_types import Verdict
 from rackrate.money import Money
@@ -18,15 +20,22 @@ from rackrate.plan.remarks import remarks
 from rackrate.plan.timeline import usage_of
 from rackrate.units import SECONDS_PER_HOUR
 from rackrate.values import replace
+from rackrate.workload.workload import Workload
 
 _VERDICT_ORDER = (Verdict.FITS, Verdict.TIGHT, Verdict.DOES_NOT_FIT)
 
 
-def bill(question: Question, offer: Offer, hours: tuple[float, float], machines: int) -> Charges:
-    """The exact bill of all ``machines`` for ``hours`` = (work, start-up), in the offer's currency."""
-    usage = usage_of(question.workload, hours[0], hours[1], machines)
-    one = charges(question.book.rules_of(offer.provider), offer, usage, question.at)
-    return _times(one, machines)
+class Case(NamedTuple):
+    """What each of ``machines`` does on the meter."""
+
+    usage: Usage
+    machines: int
+
+
+def bill(question: Question, offer: Offer, case: Case) -> Charges:
+    """The exact bill of all machines, in the offer's currency."""
+    one = charges(question.book.rules_of(offer.provider), offer, case.usage, question.at)
+    return _times(one, case.machines)
 
 
 def _times(one: Charges, machines: int) -> Charges:
@@ -36,20 +45,29 @@ def _times(one: Charges, machines: int) -> Charges:
     return replace(one, lines=lines, billed_seconds=one.billed_seconds * machines)
 
 
-def likely_cost(question: Question, offer: Offer, estimates: Sequence[ShapeEstimate]) -> Money:
-    """The exact likely cost in the display currency."""
+def likely_case(workload: Workload, estimates: Sequence[ShapeEstimate]) -> Case:
+    """The likely time of the likely card."""
     one = likely_of(estimates)
-    return _shown(question, bill(question, offer, _hours(one, "likely"), one.machines))
+    return Case(usage_of(workload, one.work_hours.likely, one.startup_hours.likely, one.machines), one.machines)
 
 
-def _hours(estimate: ShapeEstimate, which: str) -> tuple[float, float]:
-    return (getattr(estimate.work_hours, which), getattr(estimate.startup_hours, which))
+def likely_bill(question: Question, offer: Offer, estimates: Sequence[ShapeEstimate]) -> Charges:
+    """The exact bill of the likely card at its likely time, in the offer's currency."""
+    return bill(question, offer, likely_case(question.workload, estimates))
 
 
-def priced_plan(question: Question, offer: Offer, estimates: Sequence[ShapeEstimate]) -> Plan:
-    """The whole plan: three exact bills, finish time, idle memory and warnings."""
+def shown(question: Question, charged: Charges) -> Money:
+    """The total of a bill in the display currency."""
+    return question.book.rates.convert(charged.total, question.currency)
+
+
+def priced_plan(
+    question: Question, offer: Offer, estimates: Sequence[ShapeEstimate], likely: Charges | None = None
+) -> Plan:
+    """The whole plan: three exact bills (the ``likely`` one may be known), finish time, idle memory and warnings."""
     worst = max(estimates, key=lambda e: (_VERDICT_ORDER.index(e.memory.verdict), -e.memory.headroom_bytes))
-    cost, unknown = _cost_range(question, offer, estimates)
+    likely = likely or likely_bill(question, offer, estimates)
+    cost = _cost_range(question, offer, estimates, likely)
     idle = idle_memory(worst, cost.likely)
     plan = Plan(
         offer=offer,
@@ -59,7 +77,7 @@ def priced_plan(question: Question, offer: Offer, estimates: Sequence[ShapeEstim
         hours=finish_of_all(estimates),
         cost=cost,
         idle=idle,
-        warnings=unknown.unknown,
+        warnings=likely.unknown,
     )
     return replace(plan, warnings=(*remarks(question, plan), *plan.warnings))
 
@@ -76,33 +94,30 @@ def finish_of_all(estimates: Sequence[ShapeEstimate]) -> Range:
     return Range(min(s.low for s in spans), likely, max(s.high for s in spans))
 
 
-def _cost_range(question: Question, offer: Offer, estimates: Sequence[ShapeEstimate]) -> tuple[CostRange, Charges]:
-    """Bills at the ends of the finish time over all cards; the likely bill is that of the likely card.
+def _cost_range(question: Question, offer: Offer, estimates: Sequence[ShapeEstimate], likely: Charges) -> CostRange:
+    """Bills at the ends of the finish time over all cards, with the likely one between.
 
     The ends come from whole finish times (work and start-up combined as
     independent), so start-up is kept at its likely value there.
     """
-    low = min((_end(question, offer, e, "low") for e in estimates), key=lambda c: c.total.amount)
-    high = max((_end(question, offer, e, "high") for e in estimates), key=lambda c: c.total.amount)
-    one = likely_of(estimates)
-    likely = bill(question, offer, _hours(one, "likely"), one.machines)
-    shown = _shown(question, likely)
-    cost = CostRange(
-        low=min(_shown(question, low), shown, key=lambda m: m.amount),
-        likely=shown,
-        high=max(_shown(question, high), shown, key=lambda m: m.amount),
+    known = {likely_case(question.workload, estimates): likely}
+    amounts = []
+    for case in (_end(question.workload, each, at_low=at_low) for each in estimates for at_low in (True, False)):
+        if case not in known:
+            known[case] = bill(question, offer, case)
+        amounts.append(shown(question, known[case]))
+    middle = shown(question, likely)
+    return CostRange(
+        low=min(*amounts, middle, key=lambda m: m.amount),
+        likely=middle,
+        high=max(*amounts, middle, key=lambda m: m.amount),
         lines=likely.lines,
         billed=likely.total,
         billed_hours=likely.billed_seconds / Decimal(int(SECONDS_PER_HOUR)),
     )
-    return cost, likely
 
 
-def _end(question: Question, offer: Offer, estimate: ShapeEstimate, which: str) -> Charges:
-    finish: float = getattr(finish_hours(estimate), which)
-    work = max(0.0, finish - estimate.startup_hours.likely)
-    return bill(question, offer, (work, estimate.startup_hours.likely), estimate.machines)
-
-
-def _shown(question: Question, charged: Charges) -> Money:
-    return question.book.rates.convert(charged.total, question.currency)
+def _end(workload: Workload, estimate: ShapeEstimate, *, at_low: bool) -> Case:
+    finish, startup = finish_hours(estimate), estimate.startup_hours.likely
+    work = max(0.0, (finish.low if at_low else finish.high) - startup)
+    return Case(usage_of(workload, work, startup, estimate.machines), estimate.machines)

@@ -9,12 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rackrate.cost.bounds import SLACK
+from rackrate.cost.charge_types import Charges
 from rackrate.money import Money
 from rackrate.plan.answer import Plan, Reason, ShapeEstimate
 from rackrate.plan.columns import CostColumns, floor
 from rackrate.plan.filters import KEPT, code_of
 from rackrate.plan.outcomes import Outcomes
-from rackrate.plan.pricing import likely_cost, priced_plan
+from rackrate.plan.pricing import likely_bill, priced_plan, shown
 from rackrate.plan.question import Question
 from rackrate.plan.ranking import Tie, criterion, tie_of
 from rackrate.plan.selection import among_smallest
@@ -34,7 +35,7 @@ class Search:
     the number of the first of these and the compute part of its cost. ``slowness`` and ``tight`` are by shape set.
     """
 
-    def __init__(self, question: Question, codes: NDArray[np.int16], outcomes: Outcomes) -> None:
+    def __init__(self, question: Question, codes: NDArray[np.int8], outcomes: Outcomes) -> None:
         self.question = question
         self.codes = codes
         self.outcomes = outcomes
@@ -43,9 +44,9 @@ class Search:
         self.compute = self.columns.compute(self.rows)
         self.inside = question.offers.sizes[self.rows]
         self.over = (self.rows[:0], self.rows[:0], self.compute[:0])
-        self.slowness = outcomes.column(lambda f: f.slowness)
-        self.tight = outcomes.column(lambda f: f.is_tight) == 1
-        self._likely: dict[int, Money] = {}
+        self.slowness = outcomes.columns.slowness
+        self.tight = outcomes.columns.tight
+        self._bills: dict[int, Charges] = {}
         self._plans: dict[int, Plan] = {}
 
     @property
@@ -56,17 +57,18 @@ class Search:
     # ------------------------------------------------------------ exact
 
     def likely(self, entry: int, number: int) -> Money:
-        """The exact likely cost of the offer ``number`` of ``entry``, computed once."""
-        if number not in self._likely:
+        """The exact likely cost of the offer ``number`` of ``entry``, billed once."""
+        if number not in self._bills:
             offer = self.question.offers.record(number)
-            self._likely[number] = likely_cost(self.question, offer, self._estimates(entry))
-        return self._likely[number]
+            self._bills[number] = likely_bill(self.question, offer, self._estimates(entry))
+        return shown(self.question, self._bills[number])
 
     def plan(self, entry: int, number: int) -> Plan:
         """The whole plan of an offer, computed once."""
         if number not in self._plans:
             offer = self.question.offers.offer(number)
-            self._plans[number] = priced_plan(self.question, offer, self._estimates(entry))
+            likely = self._bills.get(number)
+            self._plans[number] = priced_plan(self.question, offer, self._estimates(entry), likely)
         return self._plans[number]
 
     def key(self, entry: int, number: int) -> Key:
@@ -100,10 +102,13 @@ class Search:
         near = np.flatnonzero(floor(self.compute) <= limit)
         rows = self.rows[near]
         per_price = self.compute[near] / table.price_per_hour[rows]
-        left = [limit / (1 + room) - self.columns.others(rows) for room in (SLACK, -SLACK)]
-        surely, perhaps = (table.up_to(rows, each / per_price) for each in left)
-        for place in np.flatnonzero(surely < perhaps).tolist():
-            surely[place] = self._inside(int(rows[place]), range(surely[place], perhaps[place]), most)
+        others = self.columns.others(rows)
+        surely = table.up_to(rows, (limit / (1 + SLACK) - others) / per_price)
+        next_price = table.prices_of(np.minimum(table.numbers(rows) + surely, table.count - 1))
+        doubtful = np.flatnonzero((surely < self.inside[near]) & (floor(next_price * per_price + others) <= limit))
+        perhaps = table.up_to(rows[doubtful], (limit / (1 - SLACK) - others[doubtful]) / per_price[doubtful])
+        for place, end in zip(doubtful.tolist(), perhaps.tolist(), strict=True):
+            surely[place] = self._inside(int(rows[place]), range(surely[place], end), most)
         inside = np.zeros_like(self.inside)
         inside[near] = surely
         self._leave_out(inside)

@@ -10,7 +10,6 @@ from rackrate.facts.accelerator import Accelerator
 from rackrate.memory.estimate import Demand, demand, fit_on
 from rackrate.memory.estimate_types import MemoryEstimate, Verdict
 from rackrate.offers.offer import MachineShape
-from rackrate.offers.table import BillingClass
 from rackrate.plan.answer import NoEstimate, Reason, ShapeEstimate
 from rackrate.plan.machines import MACHINES_AT_MOST, UTILISATION_AT_MOST, machines_for, per_machine
 from rackrate.plan.question import Question
@@ -24,7 +23,7 @@ from rackrate.workload.layouts import layouts
 from rackrate.workload.workload import Workload
 
 if TYPE_CHECKING:
-    from rackrate.plan.other_lines import OtherLine, Timeless
+    from rackrate.plan.other_lines import OtherLines
     from rackrate.plan.outcomes import Figures
 
 Outcome = ShapeEstimate | NoEstimate
@@ -44,7 +43,7 @@ class Estimator:
         self.question = question
         self.startup = startup_hours(question.workload, question.engine).total_hours
         self.figures: dict[tuple[MachineShape, ...], Figures] = {}
-        self.other_lines: dict[tuple[BillingClass, Timeless], OtherLine] = {}
+        self.other_lines: OtherLines | None = None
         self._outcomes: dict[MachineShape, Outcome] = {}
         self._layouts: dict[int, tuple[Layout, ...]] = {}
         self._demands: dict[Layout, Demand | Unknown] = {}

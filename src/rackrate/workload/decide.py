@@ -184,9 +184,13 @@ def download_bytes(model: Model, weights: WeightFormat, task: Task) -> float:
     16-bit parts (embedding, head) x 2 + the rest x bytes per weight. Where
     bitsandbytes quantises, 16 bits are downloaded and quantised while loading
     (huggingface.co/docs/transformers, bitsandbytes). Norms and scales that a
-    format counts apart are left out: below 1 %.
+    format counts apart are left out: below 1 %. Where the files are at hand,
+    their headers say.
     """
-    if task is Task.QLORA or weights.id in _QUANTISED_ON_LOAD:
+    quantised_on_load = task is Task.QLORA or weights.id in _QUANTISED_ON_LOAD
+    if model.stored is not None and (quantised_on_load or model.stored.format == weights.id):
+        return float(model.stored.loaded_bytes + model.stored.beyond_bytes)
+    if quantised_on_load:
         return 2.0 * model.params_total
     table = (model.vocab_size or 0) * (model.hidden_size or 0)
     kept = table * weights.embeddings_16bit + table * (weights.head_16bit and not model.tie_embeddings)

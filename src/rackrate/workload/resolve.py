@@ -9,8 +9,8 @@ from rackrate.facts.book import FactBook
 from rackrate.facts.engine import Engine
 from rackrate.facts.formats import WeightFormat
 from rackrate.facts.model import Model
-from rackrate.facts.names import resolve_card, resolve_engine, resolve_model
-from rackrate.problems import Code, Finding, nearest
+from rackrate.facts.names import base_of_tuned, resolve_card, resolve_engine, resolve_model
+from rackrate.problems import Code, Finding, Severity, nearest
 from rackrate.values import Value, replace
 from rackrate.workload.draft import Draft
 from rackrate.workload.workload import Task
@@ -71,9 +71,26 @@ def named_model(draft: Draft, book: FactBook) -> Model | None:
         return None
     found = resolve_model(text, book.model_ids)
     if isinstance(found, Finding):
-        draft.findings.append(replace(found, subject=draft.subject("model")))
+        base = base_of_tuned(text, book.model_ids)
+        other = _as_base(text, base) if base else found
+        draft.findings.append(replace(other, subject=draft.subject("model")))
+        found = base or ""
+    if not found:
         return None
-    return book.model(found)
+    model = book.model(found)
+    draft.findings.extend(model.remarks)
+    return model
+
+
+def _as_base(text: str, base: str) -> Finding:
+    return Finding(
+        code=Code.MODEL_INEXACT,
+        subject="model",
+        severity=Severity.WARNING,
+        observed=text,
+        expected=f"a bundled model; the shape of {base} is used, from which this name differs by tuning alone",
+        action="give its config.json or hub:owner/name to read its own shape",
+    )
 
 
 _MODEL_NEXT = 'give model = "meta-llama/Llama-2-7b-hf", or --model'
@@ -110,8 +127,11 @@ def named_cards(draft: Draft, book: FactBook) -> tuple[str, ...]:
         ids = resolve_card(text, book.accelerators)
         found |= dict.fromkeys(ids)
         if not ids:
-            subject = draft.subject("limits.gpus")
-            draft.findings.append(_unknown_name(subject, text, "a card, by its id", book.accelerators))
+            from rackrate.facts.loose_names import suggest_cards
+
+            close = suggest_cards(text, book.accelerators)
+            wrong = _unknown_name(draft.subject("limits.gpus"), text, "a card, by its id", book.accelerators)
+            draft.findings.append(replace(wrong, action=f"did you mean {' or '.join(close)}?") if close else wrong)
     return tuple(found)
 
 

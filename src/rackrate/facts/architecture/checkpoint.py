@@ -59,8 +59,8 @@ def tensors_alone(
     tensors: Sequence[Tensor],
     formats: Mapping[str, WeightFormat],
     *,
-    id: str,
-    files: int,  # noqa: A002 - as users say
+    id: str,  # noqa: A002 - as users say
+    files: int,
 ) -> Model:
     """A model of which only tensors are at hand: exact sizes, no architecture, so no cache and no speed."""
     native = _dominant(tensors)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from rackrate.facts.architecture.account import Account
 from rackrate.facts.architecture.encoder import LABEL
 from rackrate.facts.architecture.parameters import convolution, layer_norm, linear
-from rackrate.facts.architecture.reader import Reader, clean
+from rackrate.facts.architecture.reader import MOST_LAYERS, Reader, clean
 from rackrate.facts.model import Model
 from rackrate.values import replace
 
@@ -202,8 +202,8 @@ def flux(reader: Reader) -> Account:
     double = 2 * (stream + linear(4 * width, width))
     single = linear(width, 3 * width) + linear(width, 4 * width) + linear(5 * width, width)
     single += 3 * linear(width, width) + 2 * size
-    parts += double * reader.whole("num_layers", default=19, high=4096)
-    parts += single * reader.whole("num_single_layers", default=38, low=0, high=4096)
+    parts += double * reader.whole("num_layers", default=19, high=MOST_LAYERS)
+    parts += single * reader.whole("num_single_layers", default=38, low=0, high=MOST_LAYERS)
     patch = reader.whole("patch_size", default=1) ** 2
     out = reader.maybe("out_channels") or inputs
     return Account(other=parts + linear(width, 2 * width) + linear(width, patch * out))
@@ -212,7 +212,7 @@ def flux(reader: Reader) -> Account:
 def stable_diffusion_3(reader: Reader) -> Account:
     """Stable Diffusion 3: two streams in every block; the last leaves the text behind (arXiv 2403.03206)."""
     heads, size = reader.whole("num_attention_heads", default=18), reader.whole("attention_head_dim", default=64)
-    width, layers = heads * size, reader.whole("num_layers", default=18, high=4096)
+    width, layers = heads * size, reader.whole("num_layers", default=18, high=MOST_LAYERS)
     side, inputs = reader.whole("patch_size", default=2), reader.whole("in_channels", default=16)
     parts = convolution(inputs, width, side) + two_step(TIME, width)
     parts += two_step(reader.whole("pooled_projection_dim", default=2048), width)
@@ -231,7 +231,7 @@ def stable_diffusion_3(reader: Reader) -> Account:
 def pixart(reader: Reader) -> Account:
     """PixArt: cross-attention in every block, one table of shifts for all (arXiv 2310.00426)."""
     heads, size = reader.whole("num_attention_heads", default=16), reader.whole("attention_head_dim", default=72)
-    width, layers = heads * size, reader.whole("num_layers", default=28, high=4096)
+    width, layers = heads * size, reader.whole("num_layers", default=28, high=MOST_LAYERS)
     side = reader.whole("patch_size", default=2)
     parts = convolution(reader.whole("in_channels", default=4), width, side) + two_step(TIME, width)
     parts += linear(width, 6 * width)

@@ -7,16 +7,15 @@ from collections.abc import Callable
 from rackrate.facts.architecture.account import Account
 from rackrate.facts.architecture.decoder import HEADS, HIDDEN, LAYERS, POSITIONS, WIDTH
 from rackrate.facts.architecture.parameters import attention, convolution, grouped, layer_norm, linear, mlp
-from rackrate.facts.architecture.reader import Reader
+from rackrate.facts.architecture.reader import MOST_LAYERS, Reader
 from rackrate.facts.model import Model
 
 LABEL = "full (bidirectional, no KV cache)"
 
 
-def block(hidden: int, heads: int, width: int, *, gated: bool = False, bias: bool = True, norm: int = 2) -> Account:
-    """One layer of an encoder: attention and feed-forward block with biases, two norms."""
-    size = hidden // heads if heads else 0
-    full = grouped(hidden, heads, heads, size)
+def block(hidden: int, width: int, *, gated: bool = False, bias: bool = True, norm: int = 2) -> Account:
+    """One layer of an encoder: attention as wide as the model, feed-forward block, two norms."""
+    full = grouped(hidden, 1, 1, hidden)  # how many heads share the width changes no count
     return Account(
         attention=attention(full, qkv_bias=bias, out_bias=bias),
         mlp=mlp(hidden, width, gated=gated, bias=bias),
@@ -54,7 +53,7 @@ def encoder_model(reader: Reader, account: Account, *, modality: str, vocabulary
 
 def bert(reader: Reader, kind: str) -> Model:
     """BERT, RoBERTa and XLM-RoBERTa with the pooler, DistilBERT without (arXiv 1810.04805)."""
-    hidden, layers, heads = reader.whole(*HIDDEN), reader.whole(*LAYERS, high=4096), reader.whole(*HEADS)
+    hidden, layers = reader.whole(*HIDDEN), reader.whole(*LAYERS, high=MOST_LAYERS)
     width = reader.maybe("hidden_dim") if kind == "distilbert" else None
     width = width or reader.whole(*WIDTH)
     vocabulary = reader.whole("vocab_size")
@@ -66,28 +65,28 @@ def bert(reader: Reader, kind: str) -> Model:
         norms=layer_norm(hidden),
         other=pooler,
     )
-    account += block(hidden, heads, width).times(layers)
+    account += block(hidden, width).times(layers)
     return encoder_model(reader, account, modality="text-encoder", vocabulary=vocabulary)
 
 
 def modern_bert(reader: Reader, _kind: str) -> Model:
     """ModernBERT: gated blocks, no biases, no norm before the first attention (arXiv 2412.13663)."""
-    hidden, layers, heads = reader.whole(*HIDDEN), reader.whole(*LAYERS, high=4096), reader.whole(*HEADS)
+    hidden, layers = reader.whole(*HIDDEN), reader.whole(*LAYERS, high=MOST_LAYERS)
     vocabulary = reader.whole("vocab_size")
     account = Account(embedding=vocabulary * hidden, norms=hidden)  # of the embedding; the last layer's closes the sum
-    account += block(hidden, heads, reader.whole(*WIDTH), gated=True, bias=False, norm=1).times(layers)
+    account += block(hidden, reader.whole(*WIDTH), gated=True, bias=False, norm=1).times(layers)
     return encoder_model(reader, account, modality="text-encoder", vocabulary=vocabulary)
 
 
 def vit(reader: Reader, _kind: str) -> Model:
     """ViT with a class token and the pooler (arXiv 2010.11929)."""
-    hidden, layers = reader.whole(*HIDDEN), reader.whole(*LAYERS, high=4096)
+    hidden, layers = reader.whole(*HIDDEN), reader.whole(*LAYERS, high=MOST_LAYERS)
     account = Account(
         positions=(_patches(reader) + 2) * hidden,
         other=convolution(3, hidden, reader.whole("patch_size", default=16)) + linear(hidden, hidden),
         norms=layer_norm(hidden),
     )
-    account += block(hidden, reader.whole(*HEADS), reader.whole(*WIDTH)).times(layers)
+    account += block(hidden, reader.whole(*WIDTH)).times(layers)
     return encoder_model(reader, account, modality="image")
 
 
@@ -98,38 +97,37 @@ def _patches(reader: Reader) -> int:
 
 def clip_vision(reader: Reader) -> Account:
     """CLIP's vision tower, projection aside: class token, patches without bias, norms before and after."""
-    hidden, layers = reader.whole(*HIDDEN), reader.whole(*LAYERS, high=4096)
+    hidden, layers = reader.whole(*HIDDEN), reader.whole(*LAYERS, high=MOST_LAYERS)
     account = Account(
         positions=(_patches(reader) + 2) * hidden,
         other=convolution(reader.whole("num_channels", default=3), hidden, reader.whole("patch_size"), bias=False),
         norms=2 * layer_norm(hidden),
     )
-    return account + block(hidden, reader.whole(*HEADS), reader.whole(*WIDTH)).times(layers)
+    return account + block(hidden, reader.whole(*WIDTH)).times(layers)
 
 
 def clip_text(reader: Reader) -> Account:
     """CLIP's text tower, projection aside."""
-    hidden, layers = reader.whole(*HIDDEN), reader.whole(*LAYERS, high=4096)
+    hidden, layers = reader.whole(*HIDDEN), reader.whole(*LAYERS, high=MOST_LAYERS)
     account = Account(
         embedding=reader.whole("vocab_size", default=49408) * hidden,
         positions=reader.whole("max_position_embeddings", default=77) * hidden,
         norms=layer_norm(hidden),
     )
-    return account + block(hidden, reader.whole(*HEADS), reader.whole(*WIDTH)).times(layers)
+    return account + block(hidden, reader.whole(*WIDTH)).times(layers)
 
 
 def siglip_vision(reader: Reader) -> Account:
     """SigLIP's vision tower: no class token, patches with bias, and a head that attends to all (arXiv 2303.15343)."""
-    hidden, layers, width = reader.whole(*HIDDEN), reader.whole(*LAYERS, high=4096), reader.whole(*WIDTH)
-    heads = reader.whole(*HEADS)
+    hidden, layers, width = reader.whole(*HIDDEN), reader.whole(*LAYERS, high=MOST_LAYERS), reader.whole(*WIDTH)
     account = Account(
         positions=_patches(reader) * hidden,
         other=convolution(reader.whole("num_channels", default=3), hidden, reader.whole("patch_size")),
         norms=layer_norm(hidden),
     )
-    account += block(hidden, heads, width).times(layers)
+    account += block(hidden, width).times(layers)
     if reader.flag("vision_use_head", default=True):
-        account += block(hidden, heads, width) + Account(norms=-layer_norm(hidden), other=hidden)
+        account += block(hidden, width) + Account(norms=-layer_norm(hidden), other=hidden)
     return account
 
 

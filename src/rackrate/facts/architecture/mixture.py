@@ -13,7 +13,7 @@ from rackrate.facts.architecture.reader import Reader
 from rackrate.facts.model import Model
 
 EXPERTS = ("num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts")
-PER_TOKEN = ("num_experts_per_tok", "num_experts_per_token", "experts_per_token", "top_k_experts")
+PER_TOKEN: tuple[str, ...] = ("num_experts_per_tok", "num_experts_per_token", "experts_per_token", "top_k_experts")
 PER_TOKEN += ("moe_k", "moe_top_k", "moe_topk")
 WIDTH = ("moe_intermediate_size", "intermediate_size")
 SHARED = ("n_shared_experts", "num_shared_experts", "num_shared_expert", "moe_num_shared_experts")
@@ -90,7 +90,7 @@ def mixture(reader: Reader, kind: str) -> Model:
     size = dense_sizes(reader, kind, type_.style)
     count = experts_of(reader, type_.experts)
     sparse = [True] * size.layers if type_.experts.all else sparse_layers(reader, size.layers)
-    attending = attention_account(reader, size, type_.style) + _extras(reader, kind, size)
+    attending = attention_account(reader, size, type_.style) + _extras(kind, size)
     attending += Account(norms=type_.style.norms * type_.style.norm * size.hidden)
     dense_block = _dense_block(reader, kind, size, type_.style)
     mixed = attending + expert_account(size.hidden, count, type_.experts)
@@ -173,7 +173,7 @@ def _dense_block(reader: Reader, kind: str, size: Sizes, style: Style) -> Accoun
     return feed_forward(reader, wide, style)
 
 
-def _extras(reader: Reader, kind: str, size: Sizes) -> Account:
+def _extras(kind: str, size: Sizes) -> Account:
     """Small parts of attention that one type has: a sink for each head, a gate on each head's output."""
     if kind in _SPARSE_SINKS:
         return Account(attention=size.heads)

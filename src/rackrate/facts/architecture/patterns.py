@@ -27,6 +27,8 @@ _TYPES = {
 
 # Types whose every layer has the window that the configuration names (class ...Attention of each type).
 _ALL_WINDOWED = frozenset({"mistral", "mixtral", "phi3", "phimoe", "starcoder2"})
+# Types that switch their window on.
+_SWITCHED = frozenset({"qwen2", "qwen3", "qwen2_moe", "qwen3_moe"})
 # Every n-th layer is full, counted from the first, where the configuration does not say (class ...Config of each).
 _EVERY = {"gemma2": 2, "gemma3_text": 6, "cohere2": 4, "gpt_oss": 2, "olmo3": 4, "llama4_text": 4, "gemma3n_text": 5}
 _EVERY |= {"exaone4": 4, "gemma4_text": 6, "ministral": 4}
@@ -48,19 +50,21 @@ def layer_kinds(reader: Reader, kind: str, layers: int) -> list[str]:
     listed = reader.texts("layer_types")
     if listed:
         return _listed(reader, listed, layers)
-    other = LINEAR if kind.startswith("qwen3_") and kind in _EVERY else WINDOWED
-    if other is LINEAR:
+    if kind.startswith("qwen3_") and kind in _EVERY:
         return _each(layers, reader.maybe("full_attention_interval") or _EVERY[kind], LINEAR)
     if not window_of(reader, kind):
         return [FULL] * layers
+    return _sliding(reader, kind, layers)
+
+
+def _sliding(reader: Reader, kind: str, layers: int) -> list[str]:
+    """Which layers slide, by the rule of the type: all, those behind a certain one, or all but every n-th."""
     if kind in _ALL_WINDOWED:
         return [WINDOWED] * layers
-    if kind in {"qwen2", "qwen3", "qwen2_moe", "qwen3_moe"}:
+    if kind in _SWITCHED:
         first = reader.count("max_window_layers", default=layers)
         return [FULL if n < first else WINDOWED for n in range(layers)]
-    if kind in _EVERY:
-        return _each(layers, _period(reader) or _EVERY[kind], WINDOWED)
-    return [FULL] * layers
+    return _each(layers, _period(reader) or _EVERY[kind], WINDOWED) if kind in _EVERY else [FULL] * layers
 
 
 def _listed(reader: Reader, listed: Sequence[str], layers: int) -> list[str]:
@@ -92,7 +96,7 @@ def _each(layers: int, period: int, other: str) -> list[str]:
 
 def window_of(reader: Reader, kind: str) -> int | None:
     """The window of sliding or chunked layers; None where there is none or it is switched off."""
-    if kind in {"qwen2", "qwen3", "qwen2_moe", "qwen3_moe"} and not reader.flag("use_sliding_window"):
+    if kind in _SWITCHED and not reader.flag("use_sliding_window"):
         return None
     keys = ("attention_chunk_size",) if kind == "llama4_text" else _WINDOW_KEYS
     if not any(key in reader.table for key in keys):

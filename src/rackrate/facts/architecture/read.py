@@ -9,7 +9,8 @@ from rackrate.facts.architecture.dense import STYLES, dense
 from rackrate.facts.architecture.mixture import EXPERTS
 from rackrate.facts.architecture.quantization import native_format
 from rackrate.facts.architecture.reader import Reader
-from rackrate.facts.architecture.vision import TOWERS, vision_language
+from rackrate.facts.architecture.towers import TOWERS
+from rackrate.facts.architecture.vision import vision_language
 from rackrate.facts.model import Model
 from rackrate.problems import Code, Finding
 from rackrate.values import replace
@@ -45,9 +46,10 @@ def model_of(config: Mapping[str, object], *, id: str) -> Model | tuple[Finding,
     is read as a decoder of the usual kind, and a remark says so. Never raises,
     whatever the table holds.
     """
-    if not isinstance(config, Mapping):
+    table: object = config  # from outside: whatever a file held
+    if not isinstance(table, Mapping):
         return (_no_table(),)
-    reader = Reader(config, "config.json")
+    reader = Reader(table, "config.json")
     if "_class_name" in reader:
         return _diffusion(reader, id)
     kind = kind_of(reader)
@@ -63,6 +65,7 @@ def _diffusion(reader: Reader, name: str) -> Model | tuple[Finding, ...]:
     kind = reader.text("_class_name")
     found = diffusion.component(reader, kind)
     if found is None and diffusion.parts_of(reader):
+        reader = Reader(reader.table, "model_index.json")
         found = diffusion.pipeline(reader, {})
     if found is None:
         reader.wrong("_class_name", kind, f"one of {', '.join(diffusion.CLASSES)}, or a pipeline with its parts")
@@ -80,9 +83,10 @@ def pipeline_of(
 
     A part without a count is a finding that names the files that would give it.
     """
-    if not isinstance(index, Mapping):
+    table: object = index
+    if not isinstance(table, Mapping):
         return (_no_table(),)
-    reader = Reader(index, "model_index.json")
+    reader = Reader(table, "model_index.json")
     return finished(reader, diffusion.pipeline(reader, counts), id=id, kind=reader.text("_class_name"))
 
 

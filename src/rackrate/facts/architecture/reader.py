@@ -14,9 +14,10 @@ from rackrate.problems import Code, Finding, Severity
 LARGEST = 2**33
 """No size of a model comes near; products of a few such numbers stay small integers."""
 
-MOST_LAYERS = 4096
+MOST_LAYERS = 1024
 _SHOWN_AT_MOST = 60
 _NEXT = "correct config.json, or give the folder or GGUF file that it belongs to: headers hold the sizes too"
+_SWITCH = {"true": True, "false": False, "1": True, "0": False}
 _NO_DEFAULT: Mapping[str, int] = {}
 
 # What a key means, for people who must supply it.
@@ -72,10 +73,10 @@ class Reader:
         if key is None:
             return default
         value = self.table[key]
-        if isinstance(value, bool) or value in {0, 1, "true", "false", "True", "False"}:
-            return value in {True, "true", "True"} if not isinstance(value, bool) else value
-        self.wrong(key, value, "true or false")
-        return default
+        said = value if isinstance(value, bool) else _SWITCH.get(str(value).casefold())
+        if said is None:
+            self.wrong(key, value, "true or false")
+        return default if said is None else said
 
     def text(self, *keys: str, default: str = "") -> str:
         """A short text, ``default`` when it is not there or no text."""

@@ -8,7 +8,7 @@ from rackrate.facts.architecture.account import Account
 from rackrate.facts.architecture.decoder import tied
 from rackrate.facts.architecture.encoder import block, encoder_model
 from rackrate.facts.architecture.parameters import layer_norm, mlp
-from rackrate.facts.architecture.reader import Reader
+from rackrate.facts.architecture.reader import MOST_LAYERS, Reader
 from rackrate.facts.model import Model
 from rackrate.values import Value, replace
 
@@ -33,8 +33,8 @@ def t5(reader: Reader, kind: str) -> Model:
     """
     size = Two(
         hidden=reader.whole("d_model"),
-        encoder=reader.whole("num_layers", high=4096),
-        decoder=reader.maybe("num_decoder_layers", high=4096) or reader.whole("num_layers", high=4096),
+        encoder=reader.whole("num_layers", high=MOST_LAYERS),
+        decoder=reader.maybe("num_decoder_layers", high=MOST_LAYERS) or reader.whole("num_layers", high=MOST_LAYERS),
         heads=reader.whole("num_heads"),
         head_dim=reader.whole("d_kv"),
         width=reader.whole("d_ff"),
@@ -82,7 +82,7 @@ def whisper(reader: Reader, _kind: str) -> Model:
 def bart(reader: Reader, kind: str) -> Model:
     """BART and mBART: learned positions with an offset of two, a norm behind the embeddings (arXiv 1910.13461)."""
     size = _two(reader)
-    side = block(size.hidden, size.heads, size.width)
+    side = block(size.hidden, size.width)
     cross = side + Account(mlp=-side.mlp, norms=-layer_norm(size.hidden))
     final = layer_norm(size.hidden) if kind == "mbart" else 0
     account = Account(
@@ -101,8 +101,8 @@ def _two(reader: Reader) -> Two:
     hidden, heads = reader.whole("d_model"), reader.whole("encoder_attention_heads")
     return Two(
         hidden=hidden,
-        encoder=reader.whole("encoder_layers", high=4096),
-        decoder=reader.whole("decoder_layers", high=4096),
+        encoder=reader.whole("encoder_layers", high=MOST_LAYERS),
+        decoder=reader.whole("decoder_layers", high=MOST_LAYERS),
         heads=heads,
         head_dim=hidden // heads if heads else 0,
         width=reader.whole("encoder_ffn_dim"),

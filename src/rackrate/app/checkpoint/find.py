@@ -1,0 +1,106 @@
+"""From what a user calls a model to the model: bundled, in files here, or on the Hub."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rackrate.facts.book import FactBook
+from rackrate.facts.model import Model
+from rackrate.facts.names import base_of_tuned, resolve_model
+from rackrate.problems import Finding
+from rackrate.values import replace
+
+HUB = "hub:"
+_ENDINGS = (".json", ".gguf", ".safetensors")
+_MARKS = ("./", "../", "~", "/", ".\\", "..\\")
+
+
+def own_model(text: str, book: FactBook) -> Model | tuple[Finding, ...] | None:
+    """The model in the files or on the Hub that ``text`` means; None where it is a name for the bundled models.
+
+    In this order: ``hub:org/name``; a path that is marked as one (``./model``,
+    ``model.gguf``); a bundled id; an existing path; a bundled name; an
+    ``org/name``, on the Hub.
+    """
+    text = text.strip()
+    if text.startswith(HUB):
+        return _on_hub(text.removeprefix(HUB), book)
+    if is_path(text):
+        return _in_files(text, book)
+    if text in book.model_ids:
+        return None
+    if _exists(text):
+        return _in_files(text, book)
+    named = resolve_model(text, book.model_ids)
+    if isinstance(named, str) or not _like_hub(text):
+        return None
+    return _on_hub_or_its_base(text, named, book)
+
+
+def _on_hub_or_its_base(text: str, named: Finding, book: FactBook) -> Model | tuple[Finding, ...] | None:
+    """The model on the Hub; None where the Hub fails and a bundled one differs by tuning alone."""
+    found = _on_hub(text, book)
+    if isinstance(found, Model):
+        return found
+    return None if base_of_tuned(text, book.model_ids) else tuple(_suggested(each, named) for each in found)
+
+
+def is_path(text: str) -> bool:
+    """Whether ``text`` says by its form that it is a path."""
+    return text in {".", ".."} or text.startswith(_MARKS) or text.lower().endswith(_ENDINGS)
+
+
+def _exists(text: str) -> bool:
+    try:
+        return Path(text).exists() and not text.isdecimal()
+    except (OSError, ValueError):
+        return False
+
+
+def _in_files(text: str, book: FactBook) -> Model | tuple[Finding, ...]:
+    from rackrate.app.checkpoint.local import read_path, unreadable
+
+    try:
+        path = Path(text).expanduser()
+    except (RuntimeError, ValueError):
+        return (unreadable(text, "not a path"),)
+    return read_path(path, book.formats, name=_short(text))
+
+
+_NAME_AT_MOST = 160
+
+
+def _short(text: str) -> str:
+    """A path as the name of its model: the end of it where it is long."""
+    from rackrate.app.checkpoint.local import printable
+
+    return printable(text if len(text) <= _NAME_AT_MOST else f"...{text[-_NAME_AT_MOST:]}")
+
+
+def _like_hub(text: str) -> bool:
+    from rackrate.app.checkpoint.hub import NAME
+
+    return NAME.fullmatch(text) is not None
+
+
+def _on_hub(text: str, book: FactBook) -> Model | tuple[Finding, ...]:
+    from rackrate.app.checkpoint.hub import read_hub, unknown
+
+    return read_hub(text, book.formats) if _like_hub(text) else (unknown(text),)
+
+
+def _suggested(finding: Finding, named: Finding) -> Finding:
+    """A finding about the Hub with the bundled ids that may have been meant."""
+    close = named.action.removeprefix("use ") if named.action.startswith("use ") else ""
+    meant = "" if not close or close.startswith("one of") else f"did you mean {close}? "
+    return replace(finding, action=f"{meant}{finding.action}")
+
+
+def with_own_model(book: FactBook, model: Model) -> FactBook:
+    """The book with one model more."""
+    known = book.model
+
+    def look_up(name: str) -> Model:
+        return model if name == model.id else known(name)
+
+    return replace(book, model_ids=(*book.model_ids, model.id), model=look_up)

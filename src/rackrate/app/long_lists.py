@@ -1,0 +1,36 @@
+"""The use case of very long price lists: written to a file of columns once, planned over many times.
+
+>>> from rackrate.app import long_lists
+>>> long_lists.write("lists", "offers.columns")  # doctest: +SKIP
+>>> here = long_lists.context_over("offers.columns")  # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+from datetime import date
+from pathlib import Path
+
+from rackrate.app.context import Context, context, facts
+from rackrate.offers import catalog, column_file
+from rackrate.problems import Finding
+from rackrate.values import replace
+
+
+def write(lists: str | Path, path: str | Path, *, at: date | None = None) -> tuple[Finding, ...]:
+    """Write the price lists in the folder ``lists``, of the bundled ones' format, to ``path``; what could not be read.
+
+    What was seen after ``at`` is left out.
+    """
+    texts, places = catalog.texts(Path(lists), at=at)
+    return column_file.write(Path(path), texts, places, facts())
+
+
+def context_over(path: str | Path, at: date | None = None) -> Context:
+    """The facts in use, and the offers of a file of columns instead of the bundled ones, at ``at``.
+
+    Raises:
+        Refused: the file is none, was written with other facts, or knows prices that nobody had seen at ``at``.
+    """
+    here = context(at)
+    table, digest = column_file.read(Path(path), here.book, at=here.at)
+    return replace(here, catalog=catalog.Catalog(table=table, findings=(), digest=digest))
