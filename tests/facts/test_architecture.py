@@ -242,6 +242,20 @@ def test_a_text_model_inside_another_takes_the_defaults_of_its_class_and_says_so
     assert found.modality == "image+text"
 
 
+def test_the_outer_word_on_tied_embeddings_goes_before_the_inner():
+    inner = {**LLAMA, "tie_word_embeddings": True}
+    for outer, tied in (({}, True), ({"tie_word_embeddings": False}, False), ({"tie_word_embeddings": True}, True)):
+        assert read({"model_type": "llava", "text_config": inner, **outer}).tie_embeddings is tied
+
+
+def test_sizes_of_single_layers_as_newer_configurations_write_them():
+    """transformers 5.24 saves Gemma 4's wider heads as ``per_layer_config`` instead of ``global_head_dim``."""
+    config = next(e["config"] for e in CLASSES if e["config"].get("num_global_key_value_heads") == 1)
+    newer = {key: value for key, value in config.items() if not key.startswith(("global_", "num_global_"))}
+    newer["per_layer_config"] = {"5": {"head_dim": 32, "num_key_value_heads": 1}}
+    assert read(newer).params_total == read(config).params_total
+
+
 def test_a_tower_that_is_not_known_is_left_out_and_said():
     text = {**LLAMA, "model_type": "llama"}
     found = read({"model_type": "newvl", "text_config": text, "vision_config": {"hidden_size": 64}})

@@ -1,8 +1,6 @@
 """The door: every record can be made, the digest stands for the content, a start costs little."""
 
 import shutil
-import subprocess
-import sys
 from datetime import date
 from decimal import Decimal
 from fractions import Fraction
@@ -178,16 +176,3 @@ def test_a_header_that_moved_is_refused(tmp_path):
     facts.write_text(facts.read_text("utf-8").replace("value,unit", "unit,value", 1), "utf-8")
     with pytest.raises(ValueError, match="columns"):
         bundled.load(copy)
-
-
-def test_a_cold_load_is_fast_enough_to_print(capsys):
-    code = (
-        "import time; t = time.perf_counter()\n"
-        "from rackrate.facts import bundled\n"
-        "u = time.perf_counter(); bundled.load(); v = time.perf_counter()\n"
-        "print(f'import {1e3 * (u - t):.1f} ms, load {1e3 * (v - u):.1f} ms')"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    with capsys.disabled():
-        sys.stdout.write(f"\nfacts, cold: {done.stdout}")
-    assert "load" in done.stdout

@@ -318,3 +318,12 @@ def test_an_engine_like_nothing_lists_the_engines(book):
 )
 def test_a_tuned_name_means_the_one_model_of_its_shape(book, text, meant):
     assert base_of_tuned(text, book.model_ids) == meant
+
+
+@pytest.mark.parametrize("text", ["meta-llama/Llama-3.1-8B", "meta-llama/llama-3.1-8b", "llama 3.1 8b"])
+def test_a_publisher_renames_its_model(book, text):
+    assert resolve_model(text, book.model_ids) == "meta-llama/Meta-Llama-3.1-8B"
+
+
+def test_another_publisher_may_mean_another_model(book):
+    assert isinstance(resolve_model("someone/Llama-3.1-8B", book.model_ids), Finding)

@@ -1,19 +1,18 @@
 """The use case of very long price lists: written to a file of columns once, planned over many times.
 
->>> from rackrate.app import long_lists
+>>> from rackrate.app import long_lists, planning
 >>> long_lists.write("lists", "offers.columns")  # doctest: +SKIP
->>> here = long_lists.context_over("offers.columns")  # doctest: +SKIP
+>>> planning.plan_over(long_lists.context_over("offers.columns"), "job.toml")  # doctest: +SKIP
 """
 
 from __future__ import annotations
 
-from datetime import date
+from datetime import UTC, date, datetime
 from pathlib import Path
 
-from rackrate.app.context import Context, context, facts
+from rackrate.app.context import Context, facts, own_files
 from rackrate.offers import catalog, column_file
 from rackrate.problems import Finding
-from rackrate.values import replace
 
 
 def write(lists: str | Path, path: str | Path, *, at: date | None = None) -> tuple[Finding, ...]:
@@ -26,11 +25,12 @@ def write(lists: str | Path, path: str | Path, *, at: date | None = None) -> tup
 
 
 def context_over(path: str | Path, at: date | None = None) -> Context:
-    """The facts in use, and the offers of a file of columns instead of the bundled ones, at ``at``.
+    """The facts in use, and the offers of a file of columns instead of the bundled ones, at ``at`` (today in UTC).
 
     Raises:
         Refused: the file is none, was written with other facts, or knows prices that nobody had seen at ``at``.
     """
-    here = context(at)
-    table, digest = column_file.read(Path(path), here.book, at=here.at)
-    return replace(here, catalog=catalog.Catalog(table=table, findings=(), digest=digest))
+    book, own, day = facts(), own_files(), at or datetime.now(UTC).date()
+    table, digest = column_file.read(Path(path), book, at=day)
+    offers = catalog.Catalog(table=table, findings=(), digest=digest)
+    return Context(book=book, catalog=offers, at=day, own_digest=own.digest if own else "")

@@ -50,8 +50,14 @@ def plan(
     >>> answer.plans[0].fit.verdict
     'fits'
     """
+    return plan_over(context(at), asked, flags, rank=rank, limit=limit)
+
+
+def plan_over(
+    here: Context, asked: Asked = None, flags: Mapping[str, object] = NOTHING, *, rank: str = "cost", limit: int = 8
+) -> PlanDocument:
+    """The same over the facts and offers of ``here``."""
     _check(rank, limit)
-    here = context(at)
     parsed = read_workload(asked, flags, here.book)
     if unknown := unknown_names(parsed.workload.limits, here.catalog.table, here.book.provider_ids):
         raise Refused(unknown)

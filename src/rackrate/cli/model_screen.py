@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from rackrate.cli.layout import PLAIN, Part, Table, drawn, pairs
 from rackrate.cli.sections import warnings
-from rackrate.units import GB, format_bytes, format_count
+from rackrate.units import GB, KB, MB, TB, format_bytes, format_count
 
 if TYPE_CHECKING:
     from rackrate.app.wire_models import KeptDoc, ModelDoc, ModelDocument
@@ -118,14 +118,20 @@ def _formats(model: ModelDoc) -> Table:
         (
             weight.format,
             f"{weight.bits_per_weight:g}",
-            f"{weight.bytes / GB:,.2f}",
+            _decimal(weight.bytes),
             format_bytes(weight.bytes, digits=2),
             _how(weight.exact, weight.native),
         )
         for weight in model.weights
     )
-    heads = ("weights in", "bits", "GB", "GiB", "")
+    heads = ("weights in", "bits", "decimal", "binary", "")
     return Table(keys=heads, titles=heads, rows=rows, right=frozenset({1, 2, 3}))
+
+
+def _decimal(count: float) -> str:
+    """Bytes in the units that files are sold and downloaded in: ``13.48 GB``."""
+    factor, name = next(((f, n) for f, n in ((TB, "TB"), (GB, "GB"), (MB, "MB")) if count >= f), (KB, "kB"))
+    return f"{count / factor:,.2f} {name}"
 
 
 def _cache(model: ModelDoc) -> Iterator[Part]:

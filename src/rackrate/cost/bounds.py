@@ -10,12 +10,12 @@ which there are few, so it is worked out by clock and timeline, not by offer.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 
 from rackrate.offers.meter import Clock, SoldTerm
 from rackrate.offers.table import Floats
+from rackrate.values import Value
 
 SLACK = 1e-9
 """Relative room for the rounding of floats; the exact amount lies inside."""
@@ -25,7 +25,7 @@ _SAME = 1e-15
 quotient of whole seconds by a step given in decimals comes this close only beyond 10^15 of its last digit."""
 
 
-class Timelines(NamedTuple):
+class Timelines(Value, frozen=True, eq=False):
     """What a machine does on the meter, in several cases.
 
     ``start_s`` is the seconds of every one of ``starts`` starts in each case

@@ -190,7 +190,7 @@ def resolve_model(text: str, ids: Sequence[str]) -> str | Finding:
         lambda i: i.casefold() == wanted,
         lambda i: _last(i) == wanted,
         lambda i: _last(i).removesuffix("-hf") == wanted,
-        lambda i: _core(wanted) in {_core(_last(i)), plain_key(i)},
+        lambda i: _core(wanted) in {_core(_last(i)), plain_key(i)} or _same_in_owner(i, wanted),
         lambda i: _goes_on(_last(i), wanted.rpartition("/")[2]),
     )
     for test in tests:
@@ -241,6 +241,12 @@ def _last(model_id: str) -> str:
 def _core(name: str) -> str:
     """A model's name without the words that publishers add or leave out, letters and digits only."""
     return plain_key(name.removeprefix("meta-").removesuffix("-hf"))
+
+
+def _same_in_owner(model_id: str, wanted: str) -> bool:
+    """Whether both name one publisher, and the rest is the same but for words that publishers leave out."""
+    owner, _, last = wanted.rpartition("/")
+    return bool(owner) and model_id.casefold().startswith(f"{owner}/") and _core(last) == _core(_last(model_id))
 
 
 def _goes_on(last: str, wanted: str) -> bool:

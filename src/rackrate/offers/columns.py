@@ -34,7 +34,7 @@ class Coded(NamedTuple, Generic[K]):
     codes: Codes
 
 
-class Machine(NamedTuple):
+class Machine(Value, frozen=True):
     """What is rented; ``label`` tells machines of unknown cards apart."""
 
     label: str
@@ -43,7 +43,7 @@ class Machine(NamedTuple):
     share: float
 
 
-class Conditions(NamedTuple):
+class Conditions(Value, frozen=True):
     """What is said about a price."""
 
     interruptible: bool = False

@@ -13,7 +13,6 @@ import re
 from collections.abc import Callable, Sequence
 from datetime import date
 from decimal import Decimal
-from typing import NamedTuple
 
 from rackrate.facts.billing import BillingRule, BillingRules
 from rackrate.values import Value, replace
@@ -62,7 +61,7 @@ class Meter(Value, frozen=True, kw_only=True):
         return self.granularity_rule is not None
 
 
-class SoldTerm(NamedTuple):
+class SoldTerm(Value, frozen=True):
     """The period that one price buys (see ``offer.Term``), the least number sold and the life of a credit pack."""
 
     unit: str
@@ -72,7 +71,7 @@ class SoldTerm(NamedTuple):
     validity_hours: float = math.inf
 
 
-class BillingClass(NamedTuple):
+class BillingClass(Value, frozen=True):
     """All that decides how an offer is billed but its price.
 
     ``name`` is one of those that the same rules hold for (see ``Namesakes``), empty for any.
@@ -86,7 +85,7 @@ class BillingClass(NamedTuple):
     term: SoldTerm
 
 
-class OtherClass(NamedTuple):
+class OtherClass(Value, frozen=True):
     """What of a billing class decides about disk, traffic, address and fees."""
 
     provider: str
@@ -96,7 +95,7 @@ class OtherClass(NamedTuple):
     prepaid: bool
 
 
-class Clock(NamedTuple):
+class Clock(Value, frozen=True):
     """How running time becomes billed hours: by the whole ``term``, or without one by the meter, in seconds."""
 
     currency: str

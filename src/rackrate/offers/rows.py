@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from datetime import date
-from typing import NamedTuple
 
 import numpy as np
 
@@ -12,9 +11,10 @@ from rackrate.offers.conflicts import DATE_IS_SURE, superseded
 from rackrate.offers.meter import BillingClass, Namesakes, SoldTerm, meters_of
 from rackrate.offers.offer import MachineShape, Offer
 from rackrate.offers.table import Bools, Codes, Floats, OfferTable, Place, RulesOf, coded
+from rackrate.values import Value
 
 
-class OfferRow(NamedTuple):
+class OfferRow(Value, frozen=True):
     """What the columns need of one offer; ``label`` tells machines of unknown cards apart."""
 
     provider: str

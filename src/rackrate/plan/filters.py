@@ -7,7 +7,7 @@ they are made, so the counts add up to the offers left out.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from rackrate.offers.offer import MachineShape
 from rackrate.offers.table import FLAGS
 from rackrate.plan.answer import Reason
 from rackrate.plan.question import Question
+from rackrate.values import Value
 from rackrate.workload.requirements import meets
 
 Bools = NDArray[np.bool_]
@@ -43,14 +44,14 @@ def distinct(codes: NDArray[np.int32]) -> list[int]:
     return found
 
 
-class Excluded(NamedTuple):
+class Excluded(Value, frozen=True, eq=False):
     """Per entry, the code of the first test that it fails (or ``KEPT``), and whether it fails no other."""
 
     codes: Codes
     alone: Bools
 
 
-class _Test(NamedTuple):
+class _Test(Value, frozen=True, eq=False):
     """A test: which entries fail, or which words of a vocabulary, whose codes are then in ``column``."""
 
     reason: Reason
@@ -58,7 +59,7 @@ class _Test(NamedTuple):
     column: NDArray[np.int32] | NDArray[np.uint8] | None = None
 
 
-class _Failed(NamedTuple):
+class _Failed(Value, frozen=True, eq=False):
     """The first test failed by each entry, or by each word of a vocabulary, and how many are failed."""
 
     codes: Codes

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,14 +16,14 @@ from rackrate.offers.offer import MachineShape
 from rackrate.plan.answer import NoEstimate, ShapeEstimate, likely_of
 from rackrate.plan.pricing import finish_of_all, likely_case
 from rackrate.plan.shapes import Estimator
-from rackrate.values import replace
+from rackrate.values import Value, replace
 from rackrate.workload.workload import Workload
 
 Floats = NDArray[np.float64]
 ShapeSets = tuple[tuple[MachineShape, ...], ...]
 
 
-class Timeless(NamedTuple):
+class Timeless(Value, frozen=True):
     """A timeline of each of ``machines`` without its running time, of which the billing months are left."""
 
     usage: Usage
@@ -32,7 +31,7 @@ class Timeless(NamedTuple):
     machines: int
 
 
-class Figures(NamedTuple):
+class Figures(Value, frozen=True):
     """The numbers of a shape set that offers are compared by.
 
     Wall hours to finish, slowness (see ``ranking.slowness``), whether any
@@ -49,7 +48,7 @@ class Figures(NamedTuple):
     timeless: Timeless
 
 
-class Columns(NamedTuple):
+class Columns(Value, frozen=True, eq=False):
     """Figures by index of shape set; NaN where there is no estimate. ``kind`` is a code into ``kinds``.
 
     ``starts`` are the same for all shapes, as are the seconds stopped.
@@ -133,7 +132,8 @@ class Outcomes:
 
 
 def _figures(workload: Workload, estimates: tuple[ShapeEstimate, ...]) -> Figures:
-    hours, (usage, machines) = finish_of_all(estimates), likely_case(workload, estimates)
+    hours, case = finish_of_all(estimates), likely_case(workload, estimates)
+    usage = case.usage
     return Figures(
         hours=hours,
         slowness=1 / likely_of(estimates).tokens_per_s.likely if workload.is_service else hours.likely,
@@ -141,7 +141,7 @@ def _figures(workload: Workload, estimates: tuple[ShapeEstimate, ...]) -> Figure
         starts=len(usage.run_seconds),
         start_s=float(usage.run_seconds[0]),
         running_s=float(usage.running_seconds),
-        timeless=Timeless(replace(usage, run_seconds=usage.run_seconds[:0]), months(usage), machines),
+        timeless=Timeless(replace(usage, run_seconds=usage.run_seconds[:0]), months(usage), case.machines),
     )
 
 

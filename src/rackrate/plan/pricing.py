@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from decimal import Decimal
-from typing import NamedTuple
 
 from rackrate.cost.charge_types import Charges
 from rackrate.cost.charges import charges
@@ -19,13 +18,13 @@ from rackrate.plan.question import Question
 from rackrate.plan.remarks import remarks
 from rackrate.plan.timeline import usage_of
 from rackrate.units import SECONDS_PER_HOUR
-from rackrate.values import replace
+from rackrate.values import Value, replace
 from rackrate.workload.workload import Workload
 
 _VERDICT_ORDER = (Verdict.FITS, Verdict.TIGHT, Verdict.DOES_NOT_FIT)
 
 
-class Case(NamedTuple):
+class Case(Value, frozen=True):
     """What each of ``machines`` does on the meter."""
 
     usage: Usage

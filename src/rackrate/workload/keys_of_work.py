@@ -25,7 +25,7 @@ WHAT = (
         flag="--model",
         names="model",
         rule="none: must be given",
-        help="Model, by its id.",
+        help="Model: a bundled id, a config.json, a folder, a GGUF file, or org/name on the Hub.",
         example="meta-llama/Llama-2-7b-hf",
         known_as=("model_name_or_path", "base_model"),
     ),

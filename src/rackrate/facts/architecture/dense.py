@@ -17,7 +17,7 @@ from rackrate.facts.architecture.reader import Reader
 from rackrate.facts.model import Model
 
 Switch = bool | str
-"""On, off, or as the key of this name says (a ``!`` before it turns it round, a ``+`` means on by default)."""
+"""On, off, or as the key of this name says: ``a|b`` are two names for it, a ``+`` before it means on by default."""
 
 
 class Style(NamedTuple):
@@ -61,7 +61,7 @@ STYLES: dict[str, Style] = {
     "minicpm": _PLAIN,
     "internlm": Style(qkv="+bias", out="+bias"),
     "internlm2": Style(qkv="bias", out="bias"),
-    "internlm3": Style(qkv="qkv_bias", out="bias", mlp="bias", head_dim=128),
+    "internlm3": Style(qkv="qkv_bias|attention_bias", out="bias|attention_bias", mlp="bias|mlp_bias", head_dim=128),
     "smollm3": LLAMA._replace(tie=True),
     "cwm": _PLAIN,
     "arcee": LLAMA._replace(gated=False),
@@ -127,7 +127,7 @@ def switched(reader: Reader, switch: Switch) -> bool:
     """Whether a part is there."""
     if isinstance(switch, bool):
         return switch
-    return reader.flag(switch.lstrip("+"), default=switch.startswith("+"))
+    return reader.flag(*switch.lstrip("+").split("|"), default=switch.startswith("+"))
 
 
 def dense_sizes(reader: Reader, kind: str, style: Style) -> Sizes:

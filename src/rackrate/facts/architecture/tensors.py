@@ -35,7 +35,9 @@ class Tally(NamedTuple):
     stored: Stored
 
 
-_EMBEDDING = re.compile(r"(?:^|\.)(?:embed_tokens|wte|embed_in|word_embeddings|tok_embeddings|token_embd|shared)\.")
+_EMBEDDING = re.compile(
+    r"(?:^|\.)(?:embed_tokens|wte|embed_in|word_embeddings|tok_embeddings|token_embd|shared)\.|(?:^|\.)embeddings\.weight$"
+)
 _HEAD = re.compile(r"(?:^|\.)(?:lm_head|embed_out|output_layer)\.|^output\.")
 _VISION = re.compile(
     r"(?:^|\.)(?:visual|vision_tower|vision_model|vision_encoder|audio_tower|multi_modal_projector|mm_projector"
@@ -47,8 +49,9 @@ _EXPERTS = re.compile(r"\.(?:experts\.|ffn_(?:up|down|gate|gate_up)_exps)")
 # Scales, zero points, permutations and tables that belong to packed weights, and buffers of old checkpoints.
 _NO_PARAMETER = re.compile(
     r"(?:qzeros|scales|g_idx|_scale_inv|weight_scale(?:_2|_inv)?|input_scale|absmax|quant_map|SCB|weight_zero_point"
-    r"|weight_shape|weight_g_idx|[kv]_scale|inv_freq|rope_freqs|rope_factors_\w+|masked_bias|weight_format|[._]scale"
-    r"|e_score_correction_bias|exp_probs_b|position_ids)(?:\.weight|\.bias)?$|nested_|quant_state"
+    r"|weight_shape|weight_g_idx|[kv]_scale|inv_freq|rope_freqs|rope_factors_\w+|masked_bias|weight_format"
+    r"|e_score_correction_bias|router_bias|exp_probs_b|position_ids|final_logits_bias|layer_scalar|slope_rate"
+    r"|(?:query|key|diagonal)_decay|tid2eid)(?:\.weight|\.bias)?$|nested_|quant_state"
 )
 _CAUSAL_MASK = re.compile(r"attn\.bias$|attention\.bias$")
 _WORD_BITS = 32

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from rackrate.facts.architecture.account import Account
 from rackrate.facts.architecture.decoder import Layer, Shape, Sizes, decoder, ends, sizes, tied
@@ -112,7 +112,10 @@ def gemma4(reader: Reader, kind: str) -> Model:
     double = 2 if reader.flag("use_double_wide_mlp") else 1
     layers = []
     for n, each in enumerate(kinds):
+        own_sizes = Reader(_of_layer(reader, n), reader.where, reader)
         head_dim, kv_heads = (wide, few) if each == FULL else (size.head_dim, size.kv_heads)
+        head_dim = own_sizes.maybe("head_dim") or head_dim
+        kv_heads = own_sizes.maybe("num_key_value_heads") or kv_heads
         held = 0 if n >= own else 1 if same and each == FULL else 2
         attending = _gemma_attention(replace(size, head_dim=head_dim, kv_heads=kv_heads), held)
         feed = Account(mlp=mlp(size.hidden, size.width * (1 if n < own else double)))
@@ -123,6 +126,12 @@ def gemma4(reader: Reader, kind: str) -> Model:
         shape = mixture_shape(reader, kind, experts_of(reader, Experts()), [], notes)
     outside = ends(size, tied=tied(reader, default=True), norm=1) + _per_layer_tables(reader, size)
     return decoder(reader, size, layers, outside, shape)
+
+
+def _of_layer(reader: Reader, layer: int) -> Mapping[str, object]:
+    """What newer configurations say of one layer alone (``per_layer_config``)."""
+    found = reader.section("per_layer_config").table.get(str(layer))
+    return found if isinstance(found, Mapping) else {}
 
 
 def _gemma_attention(size: Sizes, held: int) -> Account:

@@ -75,8 +75,8 @@ def _text_kind(text: Reader, kind: str) -> str:
 
 
 def _with_tie(reader: Reader, text: Reader) -> Reader:
-    """The text table with the outer table's word on tied embeddings, if only that one has it."""
-    if "tie_word_embeddings" in text or "tie_word_embeddings" not in reader:
+    """The text table with the outer table's word on tied embeddings, which goes before its own."""
+    if "tie_word_embeddings" not in reader:
         return text
     made = Reader({**text.table, "tie_word_embeddings": reader.table["tie_word_embeddings"]}, text.where, text)
     made.defaults, made.defaulted = text.defaults, text.defaulted
