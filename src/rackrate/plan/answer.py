@@ -69,6 +69,7 @@ class ShapeEstimate(Value, frozen=True, kw_only=True):
     speed: SpeedEstimate
     work_hours: Range
     startup_hours: Range
+    starts: int = 1
     machines: int = 1
 
     @property

@@ -82,8 +82,8 @@ def priced_plan(
 
 
 def finish_hours(estimate: ShapeEstimate) -> Range:
-    """Wall time to finish: start-up plus work, as independent parts."""
-    return add_independent((estimate.startup_hours, estimate.work_hours))
+    """Hours of the machine to finish: every start-up plus work, as independent parts; not the time between starts."""
+    return add_independent((estimate.startup_hours.scaled(estimate.starts), estimate.work_hours))
 
 
 def finish_of_all(estimates: Sequence[ShapeEstimate]) -> Range:
@@ -118,5 +118,5 @@ def _cost_range(question: Question, offer: Offer, estimates: Sequence[ShapeEstim
 
 def _end(workload: Workload, estimate: ShapeEstimate, *, at_low: bool) -> Case:
     finish, startup = finish_hours(estimate), estimate.startup_hours.likely
-    work = max(0.0, (finish.low if at_low else finish.high) - startup)
+    work = max(0.0, (finish.low if at_low else finish.high) - startup * estimate.starts)
     return Case(usage_of(workload, work, startup, estimate.machines), estimate.machines)

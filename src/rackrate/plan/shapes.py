@@ -147,10 +147,11 @@ def _on_several(trial: _Trial, fewest: int) -> Outcome:
     most = MACHINES_AT_MOST if serving is not None and serving.requests_per_s else fewest
     missed: NoEstimate | None = None
     for machines in range(fewest, most + 1):
-        each = _on_one(trial, per_machine(trial.question.workload, machines))
+        part = per_machine(trial.question.workload, machines)
+        each = _on_one(trial, part)
         if isinstance(each, NoEstimate):
             return each
-        missed = _missed_latency(trial, each[1])
+        missed = _overloaded(trial, part, each[1]) or _missed_latency(trial, each[1])
         if missed is None:
             return _estimate(trial, *each, machines)
     assert missed is not None
@@ -181,6 +182,7 @@ def _estimate(trial: _Trial, memory: MemoryEstimate, speed: SpeedEstimate, machi
         speed=speed,
         work_hours=service if trial.question.workload.is_service else speed.work_hours or service,
         startup_hours=trial.estimator.startup,
+        starts=1 if trial.question.workload.is_service else trial.question.workload.use.starts,
         machines=machines,
     )
 
@@ -199,6 +201,12 @@ def _missed_latency(trial: _Trial, speed: SpeedEstimate) -> NoEstimate | None:
         return None
     _, seen, limit, unit = max(missed)
     return trial.failed(Reason.LATENCY, seen, limit, unit)
+
+
+def _overloaded(trial: _Trial, part: Workload, speed: SpeedEstimate) -> NoEstimate | None:
+    """Whether one machine's part of the load is too much for it: with fewer requests in flight it can do less."""
+    online = part.serving is not None and part.serving.online
+    return _too_slow(trial, speed) if online and machines_for(part, speed, trial.estimator.startup) > 1 else None
 
 
 def _too_slow(trial: _Trial, speed: SpeedEstimate) -> NoEstimate:

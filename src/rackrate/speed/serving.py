@@ -145,7 +145,8 @@ def served(replica: Replica, asked: int, held: int, serving: Serving) -> Serving
     in_flight = min(asked, held * replica.layout.data)
     _, batch = spread_over(replica, in_flight)
     rate = requests_per_s(replica, in_flight, serving)
-    generating = cycle_s(replica, batch, serving) - prefill_s(replica, 1, serving.prompt_tokens)
+    steps = serving.output_tokens * decode_step_s(replica, batch, serving.prompt_tokens + serving.output_tokens / 2)
+    generating = max(steps, cycle_s(replica, batch, serving) - prefill_s(replica, 1, serving.prompt_tokens))
     first = first_token_s(replica, batch, serving).shifted((asked - in_flight) / 2 / rate)
     return ServingSpeed(
         first_token_s=first,
