@@ -29,8 +29,8 @@ test: $(VENV)/.dev ## run the tests
 coverage: $(VENV)/.dev ## run the tests and show which branches none of them takes
 	@$(BIN)/python -m pytest --cov --cov-report=term-missing
 
-bench: $(VENV)/.dev ## measure the cold start, as a ratio to `python -c pass`
-	@$(BIN)/python bench/cold_start.py
+bench: $(VENV)/.dev ## measure starts, plans over long price lists and estimates, and write docs/performance.md
+	@$(BIN)/python bench/page.py
 
 # ---------------------------------------------------------------- check it
 

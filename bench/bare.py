@@ -12,11 +12,14 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rackrate.offers.texts import Texts
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from rackrate.offers.texts import Texts
 
 CARDS = ("A100", "A40", "L40S", "H100", "RTX 4090", "A6000", "L4", "A10")
 MARKET = "on_demand"
@@ -26,7 +29,7 @@ COLUMNS = ("card", "market", "region", "gpus", "price")
 PARQUET = "offers.parquet"
 
 
-def prepare(texts: Texts, folder: Path) -> None:
+def prepare(texts: "Texts", folder: Path) -> None:
     """Write the offers as arrays of codes and as Parquet."""
     import duckdb
 
@@ -48,7 +51,7 @@ def prepare(texts: Texts, folder: Path) -> None:
     duckdb.sql(f"COPY (SELECT * FROM offers) TO '{target}' (FORMAT parquet)")  # noqa: S608 - a path, quoted above
 
 
-def _values(texts: Texts, field: str) -> NDArray[np.object_]:
+def _values(texts: "Texts", field: str) -> "NDArray[np.object_]":
     words, codes = texts[field]
     return np.array(words, dtype=object)[codes]
 

@@ -9,6 +9,7 @@ from rackrate.offers import catalog
 from rackrate.problems import Refused
 
 AT = date(2026, 11, 30)
+RATES = "base,currency,per_base,on\nUSD,TWD,32,2026-11-27\n"
 JOB = {"model": "meta-llama/Llama-2-7b-hf", "task": "lora", "training": {"tokens": "30M"}}
 
 
@@ -27,3 +28,31 @@ def test_the_answer_is_that_of_the_lists(tmp_path, flags):
 def test_a_file_that_is_none_is_refused(tmp_path):
     with pytest.raises(Refused):
         long_lists.context_over(tmp_path / "nothing", AT)
+
+
+def test_own_facts_are_facts_that_a_file_belongs_to(tmp_path, monkeypatch):
+    path = tmp_path / "offers.columns"
+    long_lists.write(catalog.DATA, path, at=AT)
+    own = tmp_path / "own"
+    own.mkdir()
+    (own / "exchange_rates.csv").write_text(RATES, "utf-8")
+    monkeypatch.setenv("RACKRATE_FACTS", str(own))
+    with pytest.raises(Refused):
+        long_lists.context_over(path, AT)
+    long_lists.write(catalog.DATA, path, at=AT)
+    assert long_lists.context_over(path, AT).catalog.table.count > 0
+
+
+def test_what_could_not_be_read_is_told_and_the_rest_is_there(tmp_path):
+    for name in ("regions.csv", "offers-clouds.csv", "offers-china.csv"):
+        (tmp_path / name).write_bytes((catalog.DATA / name).read_bytes())
+    clouds = tmp_path / "offers-clouds.csv"
+    header, _, second, *rest = clouds.read_text("utf-8").splitlines()
+    cells = second.split(",")
+    broken = [header, "half,a,line", ",".join([*cells[:6], "several", *cells[7:]]), *rest]
+    clouds.write_text("\n".join(broken) + "\n", "utf-8")
+    (tmp_path / "offers-china.csv").write_text("another,header\n", "utf-8")
+    found = long_lists.write(tmp_path, tmp_path / "offers.columns", at=AT)
+    assert sorted(f.subject for f in found) == ["gpus, 1 lines", "offers-china.csv:1", "offers-clouds.csv:2"]
+    table = long_lists.context_over(tmp_path / "offers.columns", AT).catalog.table
+    assert 0 < table.count <= len(rest)

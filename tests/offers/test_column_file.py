@@ -27,7 +27,7 @@ def bundled(book: FactBook) -> OfferTable:
 @pytest.fixture(scope="module")
 def path(book: FactBook, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("columns") / "offers.columns"
-    assert column_file.write(path, *catalog.texts(at=AT), book) == ()
+    assert column_file.write(path, *catalog.texts(at=AT)[:2], book) == ()
     return path
 
 
@@ -77,7 +77,7 @@ def test_lines_that_would_be_called_the_same_are_told_apart_as_in_the_list():
 
 
 def catalog_lines():
-    texts, _ = catalog.texts()
+    texts, _, _ = catalog.texts()
     count = len(texts["price"].codes)
     return [[texts[f].words[texts[f].codes[i]] for f in Record._fields] for i in range(count)]
 
@@ -107,7 +107,7 @@ def test_a_bad_line_is_a_finding_and_never_sinks_the_rest(book, field, text):
 
 
 def test_the_same_list_makes_the_same_file(book, path, tmp_path):
-    column_file.write(tmp_path / "again", *catalog.texts(at=AT), book)
+    column_file.write(tmp_path / "again", *catalog.texts(at=AT)[:2], book)
     assert (tmp_path / "again").read_bytes() == path.read_bytes()
     assert [found.name for found in tmp_path.iterdir()] == ["again"]
 
@@ -123,7 +123,7 @@ def test_prices_that_nobody_had_seen_that_day_are_refused_and_can_be_left_out(bo
     with pytest.raises(Refused) as refused:
         column_file.read(path, book, at=day)
     assert refused.value.findings[0].code is Code.CONFLICT
-    column_file.write(tmp_path / "june", *catalog.texts(at=day), book)
+    column_file.write(tmp_path / "june", *catalog.texts(at=day)[:2], book)
     table, _ = column_file.read(tmp_path / "june", book, at=day)
     assert table.count == len(catalog.load(book, at=day).table)
 
@@ -143,7 +143,7 @@ def test_a_file_that_is_not_there_is_refused(book, tmp_path):
 
 
 def test_an_empty_list_is_a_table_of_nothing(book, tmp_path):
-    texts, places = catalog.texts()
+    texts, places, _ = catalog.texts()
     nothing = {field: Coded(column.words, column.codes[:0]) for field, column in texts.items()}
     assert column_file.write(tmp_path / "empty", nothing, places, book) == ()
     table, _ = column_file.read(tmp_path / "empty", book, at=AT)

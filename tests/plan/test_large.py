@@ -32,10 +32,11 @@ from rackrate.plan.shapes import Estimator
 from rackrate.values import replace
 
 Ask = Callable[..., Question]
-STOPPING = {**JOB, "use": {"starts": 3, "keep_disk_days": 40, "disk": "300 GB", "data_out": "2 TB"}}
+STOPPING = {**JOB, "use": {"starts": 3, "keep_disk_days": 40, "disk": "300 GB", "data_out": "30 TB"}}
 RESTING = {**SERVICE, "use": {"hours_per_day": 8, "data_out": "500 GB"}}
 BUSY = {**SERVICE, "serving": {**SERVICE["serving"], "requests_per_s": 2.0}}
-WORKLOADS = {"job": JOB, "stopping": STOPPING, "service": SERVICE, "resting": RESTING, "busy": BUSY}
+LONG = {**JOB, "training": {**JOB["training"], "tokens": "3B"}, "use": {"data_out": "30 TB"}}  # type: ignore[dict-item]
+WORKLOADS = {"job": JOB, "long": LONG, "stopping": STOPPING, "service": SERVICE, "resting": RESTING, "busy": BUSY}
 
 
 class Lists:
@@ -81,7 +82,7 @@ def counts(answer: Any) -> dict[Reason, int]:
 
 
 @pytest.mark.parametrize("rank", list(Rank))
-@pytest.mark.parametrize(("name", "budget"), [("job", ""), ("job", "9 USD"), ("stopping", "80 USD"), ("busy", "")])
+@pytest.mark.parametrize(("name", "budget"), [("job", ""), ("job", "9 USD"), ("stopping", "900 USD"), ("busy", "")])
 def test_two_thousand_offers_in_lots_are_planned_as_if_each_were_priced(
     ask: Ask, lists: Lists, name: str, budget: str, rank: Rank
 ) -> None:
@@ -95,6 +96,10 @@ def test_two_thousand_offers_in_lots_are_planned_as_if_each_were_priced(
     assert budget == "" or len(within) < len(every)
     assert (answer.possible, answer.considered) == (len(within), 2_000)
     assert counts(answer).get(Reason.BUDGET, 0) == len(every) - len(within)
+    if budget:
+        over = next(group.nearest for group in answer.rejected if group.reason is Reason.BUDGET)
+        assert over is not None
+        assert over.cost == min((p.cost.likely for p in every if p not in within), key=lambda m: m.amount)
     assert numbers(answer.plans) == numbers(ranked(within, rank)[:20])
     assert numbers(answer.frontier) == numbers(frontier(within))
 
@@ -102,7 +107,7 @@ def test_two_thousand_offers_in_lots_are_planned_as_if_each_were_priced(
 @pytest.mark.parametrize("name", list(WORKLOADS))
 def test_twenty_thousand_offers_in_lots_get_the_answer_of_a_row_each(ask: Ask, lists: Lists, name: str) -> None:
     lots, rows = lists.of(20_000)
-    limits = {"budget": "2000 USD", "max_gpus": 4, "regions": ["us", "eu", "cn"], "interruptible": True}
+    limits = {"budget": "2500 USD", "max_gpus": 4, "regions": ["us", "eu", "cn"], "interruptible": True}
     workload = {**WORKLOADS[name], "limits": limits}
     in_lots, by_row = (plan(question(ask, workload, table)) for table in (lots, rows))
     assert len(lots) < len(rows) == lots.count == 20_000
@@ -156,6 +161,12 @@ def test_an_estimator_that_is_kept_gives_the_same_answer(ask: Ask, lists: Lists)
     estimator = Estimator(asked)
     first, second = (plan(asked, estimator) for _ in range(2))
     assert first == second == plan(asked)
+
+
+def test_an_estimator_of_another_question_is_refused(ask: Ask, lists: Lists) -> None:
+    offers = lists.of(2_000)[0]
+    with pytest.raises(ValueError, match="another question"):
+        plan(question(ask, JOB, offers), Estimator(question(ask, STOPPING, offers)))
 
 
 def test_by_time_the_cheapest_of_the_soonest_come_first(ask: Ask, lists: Lists) -> None:

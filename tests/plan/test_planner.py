@@ -82,6 +82,45 @@ def test_the_frontier_is_that_of_pricing_everything(ask: Ask, some: list[Offer])
     ]
 
 
+def test_of_equal_cost_only_the_sooner_is_on_the_frontier(ask: Ask) -> None:
+    """A service costs the same on any card at one price."""
+    answer = plan(ask(SERVICE, [offer(1, "a100-sxm4-80", "2"), offer(2, "h100-sxm5-80", "2")]))
+    assert [p.offer.id for p in answer.frontier] == ["o2"]
+
+
+def test_a_near_miss_would_be_in_time(ask: Ask) -> None:
+    slow, fast = offer(1, "a40", "0.1"), offer(2, "h100-sxm5-80", "3")
+    hours = [plan(ask(JOB, [each])).plans[0].hours.likely for each in (slow, fast)]
+    limits = {"providers": ["aws"], "deadline": f"{sum(hours) / 2} h"}
+    group = plan(ask({**JOB, "limits": limits}, [slow, fast])).rejected[0]
+    assert (group.reason, group.count) == (Reason.PROVIDER, 2)
+    assert group.nearest is not None
+    assert group.nearest.offer.id == "o2"
+
+
+def test_a_near_miss_would_be_within_the_budget(ask: Ask) -> None:
+    """By the hour the month's contract is cheaper, but a month of it is over the budget."""
+    limits = {"providers": ["aws"], "budget": "100 USD"}
+    month = offer(1, "a40", "400", term=Term(unit="month", hours=Decimal(730), prepaid=True))
+    group = plan(ask({**JOB, "limits": limits}, [month, offer(2, "a40", "1")])).rejected[0]
+    assert group.reason is Reason.PROVIDER
+    assert group.nearest is not None
+    assert group.nearest.offer.id == "o2"
+
+
+def test_a_near_miss_is_within_the_budget_with_its_disk(ask: Ask) -> None:
+    """The cheaper by the hour bills a large disk on top, the other is not known to."""
+    job = {**JOB, "use": {"disk": "5 TB"}}
+    dear, cheap = offer(1, "a40", "1", provider="aws"), offer(2, "a40", "1.1")
+    most = plan(ask(job, [cheap])).plans[0].cost.likely.amount * Decimal("1.1")
+    assert plan(ask(job, [dear])).plans[0].cost.likely.amount > most
+    limits = {"providers": ["gcp"], "budget": f"{most:.2f} USD"}
+    group = plan(ask({**job, "limits": limits}, [dear, cheap])).rejected[0]
+    assert group.reason is Reason.PROVIDER
+    assert group.nearest is not None
+    assert group.nearest.offer.id == "o2"
+
+
 @given(offers(), st.decimals(min_value="1", max_value="300", places=0), st.integers(1, 100))
 def test_every_offer_is_a_plan_or_counted_under_one_reason(
     ask: Ask, some: list[Offer], budget: Decimal, deadline: int

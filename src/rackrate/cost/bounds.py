@@ -9,7 +9,7 @@ which there are few, so it is worked out by clock and timeline, not by offer.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -40,35 +40,42 @@ class Timelines(Value, frozen=True, eq=False):
 def billed_hours(clocks: Sequence[Clock], times: Timelines) -> Floats:
     """Hours of the price per hour that ``compute.compute`` bills, a row for each clock and a column for each case."""
     hours = np.empty((len(clocks), len(times.start_s)))
-    for row, clock in enumerate(clocks):
-        hours[row] = _metered(clock, times) if clock.term is None else _whole_terms(clock, clock.term, times)
+    metered = [row for row, clock in enumerate(clocks) if clock.term is None]
+    prepaid = [row for row, clock in enumerate(clocks) if clock.term is not None]
+    hours[metered] = _metered([clocks[row] for row in metered], times)
+    hours[prepaid] = _whole_terms([(clock, clock.term) for clock in clocks if clock.term is not None], times)
     return hours
 
 
-def _metered(clock: Clock, times: Timelines) -> Floats:
+def _metered(clocks: Sequence[Clock], times: Timelines) -> Floats:
     """As ``rounding.billed_seconds``: starts x max(ceil(r / g) g, m), with granularity g and minimum m."""
-    each = _whole(times.start_s / clock.granularity_s) * clock.granularity_s
-    if clock.minimum_once:
-        seconds = np.maximum(times.starts * each, clock.minimum_s)
-    else:
-        seconds = times.starts * np.maximum(each, clock.minimum_s)
-    if times.stopped_s and clock.bills_stopped:
-        seconds += float(_whole(np.array(times.stopped_s / clock.granularity_s))) * clock.granularity_s
+    step, least = _rows(clock.granularity_s for clock in clocks), _rows(clock.minimum_s for clock in clocks)
+    once = _rows(clock.minimum_once for clock in clocks) == 1
+    each = _whole(times.start_s / step) * step
+    seconds = np.where(once, np.maximum(times.starts * each, least), times.starts * np.maximum(each, least))
+    if times.stopped_s:
+        seconds += _whole(times.stopped_s / step) * step * _rows(clock.bills_stopped for clock in clocks)
     hours: Floats = seconds / 3600
     return hours
 
 
-def _whole_terms(clock: Clock, term: SoldTerm, times: Timelines) -> Floats:
+def _whole_terms(clocks: Sequence[tuple[Clock, SoldTerm]], times: Timelines) -> Floats:
     """Hours of whole terms; see ``compute.terms`` for what a term is used up by."""
-    running = times.start_s * times.starts
-    wall, term_s = running + times.stopped_s, term.hours * 3600
-    if term.unit == "credit_pack":
-        count = np.maximum(_whole(running / term_s), _whole(wall / (term.validity_hours * 3600)))
-    elif clock.lapses_on_stop:
-        count = times.starts * _whole(times.start_s / term_s)
-    else:
-        count = _whole(wall / term_s)
-    return np.maximum(count, term.minimum_terms) * term.hours
+    hours, least = _rows(term.hours for _, term in clocks), _rows(term.minimum_terms for _, term in clocks)
+    life_s = _rows(term.validity_hours for _, term in clocks) * 3600
+    is_pack = _rows(term.unit == "credit_pack" for _, term in clocks) == 1
+    lapses = _rows(clock.lapses_on_stop for clock, _ in clocks) == 1
+    running, term_s = times.start_s * times.starts, hours * 3600
+    wall = running + times.stopped_s
+    count = np.where(lapses, times.starts * _whole(times.start_s / term_s), _whole(wall / term_s))
+    count = np.where(is_pack, np.maximum(_whole(running / term_s), _whole(wall / life_s)), count)
+    whole: Floats = np.maximum(count, least) * hours
+    return whole
+
+
+def _rows(numbers: Iterable[float]) -> Floats:
+    """A number for each clock, to go with one for each case."""
+    return np.array(list(numbers), dtype=np.float64).reshape(-1, 1)
 
 
 def _whole(count: Floats) -> Floats:

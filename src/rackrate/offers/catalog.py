@@ -82,19 +82,29 @@ def load(book: FactBook, *, at: date | None = None, data: Path = DATA, own: OwnP
     return _with_own(found, ours, rows) if ours else found
 
 
-def texts(data: Path = DATA, *, at: date | None = None) -> tuple[Texts, Mapping[tuple[str, str], Place]]:
+def texts(
+    data: Path = DATA, *, at: date | None = None
+) -> tuple[Texts, Mapping[tuple[str, str], Place], tuple[Finding, ...]]:
     """The price lists in ``data`` by the column, as a ``column_file`` is written from, and where regions lie.
 
-    What was seen after ``at`` is left out, as is a file with another header.
+    What was seen after ``at`` is left out, and what is no line of a price list, which becomes a finding.
     """
     from rackrate.offers.columns import Coded  # a long list is written once
     from rackrate.offers.table import coded
 
     last = at.isoformat() if at is not None else _FOR_EVER
-    found = (line for path in sorted(data.glob("offers-*.csv")) for _, line in _lines(path.name, path.read_bytes(), []))
-    lines = [line for line in found if len(line) == len(Record._fields) and line[_OBSERVED_ON] <= last]
+    findings: list[Finding] = []
+    lines: list[list[str]] = []
+    for path in sorted(data.glob("offers-*.csv")):
+        for number, line in _lines(path.name, path.read_bytes(), findings):
+            if len(line) != len(Record._fields):
+                problem = ValueError(f"{len(line)} cells instead of {len(Record._fields)}")
+                findings.append(_unreadable(f"{path.name}:{number}", problem))
+            elif line[_OBSERVED_ON] <= last:
+                lines.append(line)
     columns = zip(*lines, strict=True) if lines else [()] * len(Record._fields)
-    return {f: Coded(*coded(column)) for f, column in zip(Record._fields, columns, strict=True)}, _places(data)
+    found = {field: Coded(*coded(column)) for field, column in zip(Record._fields, columns, strict=True)}
+    return found, _places(data), tuple(findings)
 
 
 def listed(data: Path = DATA) -> dict[str, list[dict[str, str]]]:

@@ -51,17 +51,23 @@ def other_lines(question: Question, outcomes: Outcomes, rows: Rows) -> Floats:
         return np.zeros(0)
     lines, sets = held.of(columns.kinds), table.shape_set[rows]
     cells = columns.kind[sets] * len(classes) + class_of_billing[table.billing[rows]]
-    fixed, per_s = np.concatenate(lines, axis=1)
-    missing = np.isnan(fixed[cells])
+    running_s = columns.running_s[sets]
+    amounts = _amounts(lines, cells, running_s)
+    missing = np.isnan(amounts)
     if missing.any():
-        example = np.full(len(fixed), -1)
+        example = np.full(len(lines) * len(classes), -1)
         example[cells[missing]] = rows[missing]
         for cell in np.flatnonzero(example >= 0).tolist():
             kind, code = divmod(cell, len(classes))
             offer = table.record(table.number(int(example[cell])))
             lines[kind][:, code] = _line(question, offer, columns.kinds[kind])
-        fixed, per_s = np.concatenate(lines, axis=1)
-    amounts: Floats = fixed[cells] + per_s[cells] * columns.running_s[sets]
+        amounts = _amounts(lines, cells, running_s)
+    return amounts
+
+
+def _amounts(lines: list[Floats], cells: Rows, running_s: Floats) -> Floats:
+    fixed, per_s = np.concatenate(lines, axis=1)
+    amounts: Floats = fixed[cells] + per_s[cells] * running_s
     return amounts
 
 

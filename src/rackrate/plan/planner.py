@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from rackrate.plan.answer import Answer, Reason
 from rackrate.plan.budget import budget_for_plan
-from rackrate.plan.filters import KEPT, code_of, distinct, exclude
+from rackrate.plan.filters import KEPT, Excluded, code_of, distinct, exclude
 from rackrate.plan.frontier import frontier
 from rackrate.plan.outcomes import Outcomes, estimate_sets
 from rackrate.plan.question import Question
@@ -31,27 +31,42 @@ def plan(question: Question, estimator: Estimator | None = None) -> Answer:
 
     Give the ``estimator`` of an earlier question about the same workload,
     engine, facts and day, and what it found out is not found out again.
+
+    Raises:
+        ValueError: the estimator is of another workload, engine, set of facts or day.
     """
-    excluded = exclude(question)
-    codes = excluded.codes
-    wanted = distinct(question.offers.shape_set[codes == KEPT])
-    outcomes = estimate_sets(estimator or Estimator(question), question.offers.shape_sets, wanted)
-    _exclude_by_estimate(question, codes, outcomes)
-    search = Search(question, codes, outcomes)
-    most = budget_for_plan(question)
-    if most is not None:
-        search.exclude_above(most)
+    search, excluded = searched(question, estimator or Estimator(question))
     best = search.best(question.limit)
     return Answer(
         plans=tuple(ranked(best, question.rank)),
         frontier=tuple(frontier(search)),
-        rejected=tuple(rejections(question, excluded, outcomes, search)),
+        rejected=tuple(rejections(question, excluded, search)),
         considered=question.offers.count,
         possible=int(search.inside.sum()),
         assumptions=(*question.workload.assumptions, startup_assumption(question)),
         currency=question.currency,
         rank=question.rank,
     )
+
+
+def searched(question: Question, estimator: Estimator) -> tuple[Search, Excluded]:
+    """What is left after every filter, estimate and limit, ready to be ranked, and why the rest is out.
+
+    Raises:
+        ValueError: the estimator is of another workload, engine, set of facts or day.
+    """
+    if not estimator.serves(question):
+        raise ValueError("the estimator is of another question")
+    excluded = exclude(question)
+    codes = excluded.codes
+    wanted = distinct(question.offers.shape_set[codes == KEPT])
+    outcomes = estimate_sets(estimator, question.offers.shape_sets, wanted)
+    _exclude_by_estimate(question, codes, outcomes)
+    search = Search(question, codes, outcomes)
+    most = budget_for_plan(question)
+    if most is not None:
+        search.exclude_above(most)
+    return search, excluded
 
 
 def _exclude_by_estimate(question: Question, codes: NDArray[np.int8], outcomes: Outcomes) -> None:

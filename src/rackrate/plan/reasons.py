@@ -13,7 +13,6 @@ from rackrate.plan.changes import change_for_failure
 from rackrate.plan.filters import REASONS, Excluded, code_of, distinct
 from rackrate.plan.near_misses import Rows, nearest_but_for_filter
 from rackrate.plan.numbers import quantity
-from rackrate.plan.outcomes import Outcomes
 from rackrate.plan.question import Question
 from rackrate.plan.search import Search
 
@@ -21,20 +20,20 @@ _BY_ESTIMATE = frozenset({Reason.NO_LAYOUT, Reason.MEMORY_UNKNOWN, Reason.SPEED_
 _WITHOUT_NEAREST = frozenset({Reason.SUPERSEDED, Reason.PRICE_INVALID, Reason.CARD_UNKNOWN, Reason.NO_RATE})
 
 
-def rejections(question: Question, excluded: Excluded, outcomes: Outcomes, search: Search) -> Iterator[Rejected]:
+def rejections(question: Question, excluded: Excluded, search: Search) -> Iterator[Rejected]:
     """One group for each reason that left anything out, largest first."""
-    counts = _counts(question, excluded, search)
+    counts = counts_of(question, excluded, search)
     for reason in sorted(counts, key=lambda reason: (-counts[reason], REASONS.index(reason))):
         if reason in _WITHOUT_NEAREST:
             yield Rejected(reason=reason, count=counts[reason], nearest=None)
             continue
         rows = np.flatnonzero(excluded.codes == code_of(reason))
         alone = rows[excluded.alone[rows]]
-        nearest = _nearest(question, reason, alone if len(alone) else rows, outcomes, search)
+        nearest = _nearest(question, reason, alone if len(alone) else rows, search)
         yield Rejected(reason=reason, count=counts[reason], nearest=nearest)
 
 
-def _counts(question: Question, excluded: Excluded, search: Search) -> dict[Reason, int]:
+def counts_of(question: Question, excluded: Excluded, search: Search) -> dict[Reason, int]:
     """How many offers are left out for each reason that left any out.
 
     Of an entry that is partly within the budget, those that are not.
@@ -46,11 +45,11 @@ def _counts(question: Question, excluded: Excluded, search: Search) -> dict[Reas
     return {reason: count for reason, count in counts.items() if count}
 
 
-def _nearest(question: Question, reason: Reason, rows: Rows, outcomes: Outcomes, search: Search) -> Nearest:
+def _nearest(question: Question, reason: Reason, rows: Rows, search: Search) -> Nearest:
     """The nearest of ``rows``, which fail no other filter (or, where all do, all rows)."""
     if reason is Reason.BUDGET:
         return _nearest_by_cost(question, search)
-    failed = {i: f for i in _sets(question, rows) if (f := outcomes.failed.get(i)) and f.reason is reason}
+    failed = {i: f for i in _sets(question, rows) if (f := search.outcomes.failed.get(i)) and f.reason is reason}
     if failed:
         return _nearest_failure(question, rows, failed, search)
     if reason is Reason.DEADLINE:
@@ -70,7 +69,10 @@ def _nearest_failure(question: Question, rows: Rows, failed: dict[int, NoEstimat
     if failure.reason in _BY_ESTIMATE:
         return Nearest(offer=offer, observed=failure.detail, limit="", change=None)
     observed, limit = quantity(failure.observed, failure.unit), quantity(failure.limit, failure.unit)
-    return Nearest(offer=offer, observed=observed, limit=limit, change=change_for_failure(question, failure))
+    known = search.outcomes.estimator.changes
+    if failure.shape not in known:
+        known[failure.shape] = change_for_failure(question, failure)
+    return Nearest(offer=offer, observed=observed, limit=limit, change=known[failure.shape])
 
 
 def _nearest_by_time(question: Question, rows: Rows, search: Search) -> Nearest:

@@ -29,9 +29,9 @@ Key = tuple[float, float, Tie | tuple[()]]
 class Search:
     """Best plans over the entries still kept in ``codes``; every price is computed once.
 
-    ``rows`` are these entries (a place is an index into them), ``compute`` the
-    compute part of their costs and ``inside`` how many of the offers of each
-    are within the budget. ``over`` has the entries with offers that are not,
+    ``rows`` are these entries (a place is an index into them), ``sets`` their
+    shape sets, ``compute`` the compute part of their costs and ``inside`` how
+    many of the offers of each are within the budget. ``over`` has the entries with offers that are not,
     the number of the first of these and the compute part of its cost. ``slowness`` and ``tight`` are by shape set.
     """
 
@@ -41,6 +41,7 @@ class Search:
         self.outcomes = outcomes
         self.columns = CostColumns(question, outcomes)
         self.rows = np.flatnonzero(codes == KEPT)
+        self.sets = question.offers.shape_set[self.rows]
         self.compute = self.columns.compute(self.rows)
         self.inside = question.offers.sizes[self.rows]
         self.over = (self.rows[:0], self.rows[:0], self.compute[:0])
@@ -48,11 +49,6 @@ class Search:
         self.tight = outcomes.columns.tight
         self._bills: dict[int, Charges] = {}
         self._plans: dict[int, Plan] = {}
-
-    @property
-    def sets(self) -> NDArray[np.int32]:
-        """The shape set of each row."""
-        return self.question.offers.shape_set[self.rows]
 
     # ------------------------------------------------------------ exact
 
@@ -126,9 +122,10 @@ class Search:
         numbers = table.numbers(entries) + inside[beyond]
         dearer = table.prices_of(numbers) / table.price_per_hour[entries]
         self.over = (entries, numbers, self.compute[beyond] * dearer)
-        kept = inside > 0
-        self.codes[self.rows[~kept]] = code_of(Reason.BUDGET)
-        self.rows, self.compute, self.inside = self.rows[kept], self.compute[kept], inside[kept]
+        self.codes[self.rows[inside == 0]] = code_of(Reason.BUDGET)
+        kept = np.flatnonzero(inside)
+        self.rows, self.sets = self.rows[kept], self.sets[kept]
+        self.compute, self.inside = self.compute[kept], inside[kept]
 
     def cheapest_over(self) -> tuple[int, int]:
         """Entry and number of the cheapest offer that is over the budget."""
@@ -187,7 +184,7 @@ class Search:
         return held[:limit]
 
     def _bounds(self, places: Rows, costs: Floats) -> tuple[Floats, Floats]:
-        slow = self.slowness[self.question.offers.shape_set[self.rows[places]]]
+        slow = self.slowness[self.sets[places]]
         return criterion(floor(costs), slow, self.question.rank)
 
     def _set(self, entry: int) -> int:

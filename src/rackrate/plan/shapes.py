@@ -10,7 +10,7 @@ from rackrate.facts.accelerator import Accelerator
 from rackrate.memory.estimate import Demand, demand, fit_on
 from rackrate.memory.estimate_types import MemoryEstimate, Verdict
 from rackrate.offers.offer import MachineShape
-from rackrate.plan.answer import NoEstimate, Reason, ShapeEstimate
+from rackrate.plan.answer import Change, NoEstimate, Reason, ShapeEstimate
 from rackrate.plan.machines import MACHINES_AT_MOST, UTILISATION_AT_MOST, machines_for, per_machine
 from rackrate.plan.question import Question
 from rackrate.plan.slices import as_rented
@@ -34,7 +34,7 @@ class Estimator:
     """Estimates of machine shapes for one question; what shapes share is computed once.
 
     ``startup`` is the time from power-on until work begins, in hours.
-    ``figures`` and ``other_lines`` keep what plans derive from the estimates.
+    ``changes``, ``figures`` and ``other_lines`` keep what plans derive from the estimates.
     Another question with the same workload, engine, facts and day can be
     planned with the same estimator.
     """
@@ -42,11 +42,18 @@ class Estimator:
     def __init__(self, question: Question) -> None:
         self.question = question
         self.startup = startup_hours(question.workload, question.engine).total_hours
+        self.changes: dict[MachineShape, Change | None] = {}
         self.figures: dict[tuple[MachineShape, ...], Figures] = {}
         self.other_lines: OtherLines | None = None
         self._outcomes: dict[MachineShape, Outcome] = {}
         self._layouts: dict[int, tuple[Layout, ...]] = {}
         self._demands: dict[Layout, Demand | Unknown] = {}
+
+    def serves(self, question: Question) -> bool:
+        """Whether what is found out here holds for ``question``, whatever its offers, ranking and currency."""
+        mine = self.question
+        same_facts = mine.book is question.book and mine.engine == question.engine
+        return same_facts and mine.at == question.at and mine.workload == question.workload
 
     def outcomes(self, shapes: tuple[MachineShape, ...]) -> tuple[ShapeEstimate, ...] | NoEstimate:
         """The estimates of all ``shapes``, or the failure of the one that misses by most."""
