@@ -57,6 +57,9 @@ class Code(StrEnum):
     PRICE_UNDATED = "price_undated"
     MODEL_INEXACT = "model_inexact"
     HUB_UNREACHABLE = "hub_unreachable"
+    PRICES_UNREAD = "prices_unread"
+    PRICE_UNSEEN = "price_unseen"
+    ACCESS = "access"
 
 
 class Finding(Value, frozen=True, kw_only=True):

@@ -10,6 +10,7 @@ here, where text is parsed and printed. ``GB`` is 10^9 and ``GiB`` is 2^30; the
 from __future__ import annotations
 
 import re
+from datetime import date
 
 KIB, MIB, GIB, TIB = 2**10, 2**20, 2**30, 2**40
 KB, MB, GB, TB = 10**3, 10**6, 10**9, 10**12
@@ -50,6 +51,20 @@ def parse_bytes(text: str) -> float:
         ValueError: the text is not a number with a known unit.
     """
     return _scaled(text, _BYTES, "b")
+
+
+def parse_day(text: str) -> date:
+    """The day in a text such as ``"2026-11-30"``, the one spelling in which days sort as texts do.
+
+    ISO 8601 knows others (``20261130``, ``2026-W49-1``), which sort elsewhere.
+
+    Raises:
+        ValueError: the text is no day in that form.
+    """
+    found = date.fromisoformat(text)
+    if found.isoformat() != text:
+        raise ValueError(f"not in the form of {found}: {text!r}")
+    return found
 
 
 def parse_count(text: str) -> float:

@@ -165,3 +165,89 @@ def test_before_october_2025_scaleway_had_a_minimum_of_an_hour(book):
     rows = [i for i, offer in enumerate(before.records()) if offer.name == "H100-1-80G"]
     assert before.minimum_s[rows].tolist() == [3600]
     assert before.minimum_once[rows].all()
+
+
+@pytest.fixture
+def copied(book, tmp_path):
+    """A copy of the price lists; the file of the clouds is written anew by what is called."""
+    shutil.copytree(catalog.DATA, tmp_path / "data")
+    path = tmp_path / "data" / "offers-clouds.csv"
+
+    def write(change):
+        path.write_bytes(change(path.read_bytes()))
+        return catalog.load(book, data=tmp_path / "data", at=date(2026, 11, 30))
+
+    return write
+
+
+def test_a_byte_order_mark_and_other_line_ends_change_nothing(copied, loaded):
+    read = copied(lambda content: b"\xef\xbb\xbf" + content.replace(b"\n", b"\r\n"))
+    assert read.findings == ()
+    assert read.table.records() == loaded.table.records()
+
+
+def test_a_file_that_is_not_utf8_is_told_and_sinks_no_other(copied):
+    read = copied(lambda content: content.replace(b"provider", b"\xff\xfe", 1))
+    assert [(f.code, f.subject) for f in read.findings] == [(Code.FILE_UNREADABLE, "offers-clouds.csv")]
+    assert "aws" in read.table.providers
+
+
+def test_a_quote_left_open_ends_with_its_line(copied, loaded):
+    def spoil(content):
+        header, first, *rest = content.split(b"\n")
+        return b"\n".join([header, b'"' + first, *rest])
+
+    read = copied(spoil)
+    assert [f.subject for f in read.findings] == ["offers-clouds.csv:2"]
+    assert len(read.table) == len(loaded.table) - 1
+
+
+def cell(column, value):
+    """Write ``value`` into a column of the first line; the line has no quotes."""
+
+    def change(content):
+        header, first, *rest = content.decode().split("\n")
+        cells = first.split(",")
+        assert len(cells) == len(catalog.Record._fields)
+        cells[catalog.Record._fields.index(column)] = value
+        return "\n".join([header, ",".join(cells), *rest]).encode()
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        ("observed_on", "20261101"),
+        ("observed_on", "2026-W44-1"),
+        ("observed_on", "1.11.2026"),
+        ("gpus", "0"),
+        ("gpus", "-1"),
+        ("share", "3/2"),
+        ("share", "0"),
+        ("hours_in_term", "0"),
+        ("hours_in_term", "nan"),
+        ("vcpus", "few"),
+        ("host_memory_gb", "much"),
+    ],
+)
+def test_a_cell_that_no_offer_could_be_made_of_is_told(copied, loaded, column, value):
+    read = copied(cell(column, value))
+    assert [(f.code, f.subject) for f in read.findings] == [(Code.BAD_VALUE, "offers-clouds.csv:2")]
+    assert len(read.table.records()) == len(loaded.table) - 1
+
+
+def test_the_texts_are_those_of_the_lines(loaded):
+    texts, _, findings = catalog.texts(at=date(2026, 11, 30))
+    lines = [row for rows in catalog.listed().values() for row in rows]
+    assert findings == ()
+    assert len(loaded.table) == len(lines)
+    for field, column in texts.items():
+        assert [column.words[code] for code in column.codes.tolist()] == [line[field] for line in lines]
+
+
+def test_a_line_of_regions_that_is_none_is_told(book, tmp_path):
+    shutil.copytree(catalog.DATA, tmp_path / "data")
+    path = tmp_path / "data" / "regions.csv"
+    path.write_text(path.read_text("utf-8") + "vast,Norway,NO\n", "utf-8")
+    assert [f.subject.partition(":")[0] for f in catalog.load(book, data=tmp_path / "data").findings] == ["regions.csv"]

@@ -31,7 +31,7 @@ FOLDERS = "RACKRATE_FACTS"
 
 
 class Context(Value, frozen=True, kw_only=True):
-    """Facts, offers and the day of the question; ``findings`` are warnings of what was left out of the user's own."""
+    """Facts, offers and the day of the question; ``findings`` are warnings of what was left out of lists and files."""
 
     book: FactBook
     catalog: Catalog
@@ -64,18 +64,29 @@ def context(at: date | None = None) -> Context:
 def context_of(own: Own | None, at: date | None = None) -> Context:
     """Facts and offers at ``at``, with ``own`` over the bundled ones."""
     day = _day(at)
+    listed = _offers(day, own)
     if own is None:
-        return Context(book=_bundled(), catalog=_offers(day, None), at=day)
+        return Context(book=_bundled(), catalog=listed, at=day, findings=_unread(listed))
     from rackrate.app.overlay import in_answer
+    from rackrate.app.price_findings import unseen
 
     over = laid(own)
     return Context(
         book=over.book,
-        catalog=_offers(day, own),
+        catalog=listed,
         at=day,
         own_digest=own.digest,
-        findings=in_answer(over.findings),
+        findings=(*in_answer(over.findings), *unseen(over.prices.rows, day), *_unread(listed)),
     )
+
+
+def _unread(listed: Catalog) -> tuple[Finding, ...]:
+    """What of the price lists could not be read; most often nothing."""
+    if not listed.findings:
+        return ()
+    from rackrate.app.price_findings import unread
+
+    return tuple(unread(listed.findings))
 
 
 def _day(at: object) -> date:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import date
 
+from rackrate.units import parse_day
 from rackrate.values import Value
 
 KEYS: Mapping[str, frozenset[str] | None] = {
@@ -42,4 +43,4 @@ class AccessFact(Value, frozen=True, kw_only=True):
 
 def access_fact(row: Mapping[str, str]) -> AccessFact:
     """One row of access.csv."""
-    return AccessFact(**{**row, "seen_at": date.fromisoformat(row["seen_at"])})  # type: ignore[arg-type]
+    return AccessFact(**{**row, "seen_at": parse_day(row["seen_at"])})  # type: ignore[arg-type]

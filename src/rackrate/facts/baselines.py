@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from rackrate.evidence import Fact, Kind
 from rackrate.facts.accelerator import Accelerator
-from rackrate.units import GB, MIB, TERA
+from rackrate.units import GB, MIB, TERA, parse_day
 from rackrate.values import Value, replace
 
 
@@ -116,7 +116,7 @@ def baseline(row: Mapping[str, str]) -> Baseline:
         gpus=int(row["gpus"]),
         condition=row["condition"],
         source=row["source"],
-        seen_at=date.fromisoformat(row["seen_at"]),
+        seen_at=parse_day(row["seen_at"]),
         note=row["note"],
     )
 

@@ -22,6 +22,7 @@ from rackrate.facts.book import FactBook
 from rackrate.facts.engine import Engine
 from rackrate.facts.lazy import LazyMapping
 from rackrate.facts.model import Model
+from rackrate.units import parse_day
 
 if TYPE_CHECKING:
     from rackrate.facts.access import AccessFact
@@ -149,15 +150,15 @@ def _accelerators(files: Files) -> tuple[dict[str, Accelerator], date]:
     if tuple(header) != rows.FACT_COLUMNS:
         raise ValueError(f"accelerator_facts.csv: columns {header}, expected {list(rows.FACT_COLUMNS)}")
     won = rows.winners(body)
-    seen_at = max(cells[7] for cells in body)
+    newest = max(map(parse_day, {cells[7] for cells in body}))
     rules = _table(files["memory_rules.csv"])
     cards = {}
     for card in _table(files["accelerators.csv"]):
         facts = won.get(card["id"], {})
         if "memory_total_bytes" not in facts:
-            facts["memory_total_bytes"] = rows.ruled_memory(card, rules, seen_at)
+            facts["memory_total_bytes"] = rows.ruled_memory(card, rules, newest.isoformat())
         cards[card["id"]] = rows.accelerator(card, facts)
-    return cards, date.fromisoformat(seen_at)
+    return cards, newest
 
 
 def _rules(found: Iterable[rows.Row]) -> BillingRules:

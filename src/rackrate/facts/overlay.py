@@ -16,7 +16,6 @@ stays in its file and is shown by ``rackrate facts show``.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from datetime import date
 from decimal import Decimal
 from typing import TypeVar
 
@@ -30,6 +29,7 @@ from rackrate.facts.own_rows import OwnRow
 from rackrate.facts.validate_own import Base, OwnFacts
 from rackrate.facts.validate_rows import Row
 from rackrate.money import ExchangeRates
+from rackrate.units import parse_day
 from rackrate.values import replace
 
 T = TypeVar("T")
@@ -155,7 +155,7 @@ def _rates(bundled: ExchangeRates, found: Iterable[OwnRow]) -> ExchangeRates:
     if not own:
         return bundled
     rates = {code: bundled.factor(bundled.base, row["base"]) * Decimal(row["per_base"]) for code, row in own.items()}
-    days = {code: date.fromisoformat(row["on"]) for code, row in own.items()}
+    days = {code: parse_day(row["on"]) for code, row in own.items()}
     said = "; ".join(f"{code} of {days[code]}: {own[code]['source']}" for code in sorted(own))
     complete = set(bundled.per_base) <= set(own)
     return replace(

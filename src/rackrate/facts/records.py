@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from datetime import date
 from fractions import Fraction
 
+from rackrate.units import parse_day
 from rackrate.values import Value
 
 
@@ -59,7 +60,7 @@ def mig_profile(row: Mapping[str, str]) -> MigProfile:
         memory_label_gb=float(row["memory_label_gb"]),
         max_instances=int(row["max_instances"]),
         source=row["source"],
-        seen_at=date.fromisoformat(row["seen_at"]),
+        seen_at=parse_day(row["seen_at"]),
         notes=row["notes"],
     )
 

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import date
 from decimal import Decimal
 from typing import TypeVar
 
@@ -27,7 +26,7 @@ from rackrate.facts.lazy import LazyMapping
 from rackrate.facts.model import Model
 from rackrate.facts.names import name_keys
 from rackrate.money import ExchangeRates
-from rackrate.units import GB, GIB, MIB, TERA
+from rackrate.units import GB, GIB, MIB, TERA, parse_day
 
 FACT_COLUMNS = ("accelerator", "quantity", "value", "unit", "condition", "kind", "source", "seen_at", "note")
 
@@ -91,7 +90,7 @@ def fact(cells: Sequence[str]) -> Fact:
         kind=Kind(cells[5]),
         source=cells[6],
         condition=cells[4],
-        seen_at=date.fromisoformat(cells[7]),
+        seen_at=parse_day(cells[7]),
         note=cells[8],
     )
 
@@ -229,8 +228,8 @@ def billing_rule(row: Row) -> BillingRule:
         value=row["value"],
         unit=row["unit"],
         state=row["state"],
-        effective_from=maybe(row["effective_from"], date.fromisoformat),
-        seen_at=date.fromisoformat(row["seen_at"]),
+        effective_from=maybe(row["effective_from"], parse_day),
+        seen_at=parse_day(row["seen_at"]),
         source=row["source"],
         confidence=row["confidence"],
     )
@@ -242,6 +241,6 @@ def exchange_rates(rows: Sequence[Row]) -> ExchangeRates:
     return ExchangeRates(
         base=first["base"],
         per_base={row["currency"]: Decimal(row["per_base"]) for row in rows},
-        on=date.fromisoformat(first["on"]),
+        on=parse_day(first["on"]),
         source=first["source"],
     )

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import date
 
 from rackrate.facts import rows
 from rackrate.facts.validate_baselines import Limits
 from rackrate.facts.validate_rows import Fault, Row
 from rackrate.problems import Code, nearest
-from rackrate.units import GIB, MIB
+from rackrate.units import GIB, MIB, parse_day
 
 Tables = Mapping[str, Sequence[Row]]
 Check = Callable[[Row], Iterator[Fault]]
@@ -80,4 +79,4 @@ def day(row: Row, column: str) -> Iterator[Fault]:
     """The cell is a date."""
     if not row[column]:
         yield Fault(Code.MISSING_VALUE, column, "", "a date", "write the day on which the source was seen")
-    yield from parsed(row, column, date.fromisoformat, "a date such as 2026-11-30")
+    yield from parsed(row, column, parse_day, "a date such as 2026-11-30")

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import date
 
 from rackrate.facts import access
 from rackrate.facts.validate_cells import Check, Known, day, member, number, parsed
 from rackrate.facts.validate_rows import Fault, Row
 from rackrate.problems import Code
+from rackrate.units import parse_day
 
 BILLING_KEYS = frozenset({
     "auto_release_days", "currency", "deposit", "disk_price", "egress_free_gb", "egress_price_tiers", "free_disk_gb",
@@ -29,7 +29,7 @@ def billing_check(known: Known) -> Check:
         yield from member(row, "rule_key", BILLING_KEYS, "the known rule keys")
         yield from member(row, "confidence", CONFIDENCES, "low, medium, high")
         yield from day(row, "seen_at")
-        yield from parsed(row, "effective_from", date.fromisoformat, "a date such as 2025-10-01")
+        yield from parsed(row, "effective_from", parse_day, "a date such as 2025-10-01")
         if row["rule_key"] in DEAREST and row["value"].replace(".", "", 1).isdigit():
             yield from number(row, "value", 0, DEAREST[row["rule_key"]])
         if row["rule_key"].endswith("_s") and row["value"].startswith("-"):

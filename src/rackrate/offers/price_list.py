@@ -6,7 +6,6 @@ The columns are described in ``data/README.md``.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import date
 from decimal import Decimal
 from typing import NamedTuple
 
@@ -17,7 +16,7 @@ from rackrate.offers.conflicts import DATE_IS_SURE
 from rackrate.offers.offer import MachineShape, Offer, Term, is_bridged
 from rackrate.offers.rows import OfferRow
 from rackrate.offers.table import Place
-from rackrate.units import GIB
+from rackrate.units import GIB, parse_day
 from rackrate.values import replace
 
 
@@ -62,12 +61,14 @@ class Reader:
         self._machines: dict[tuple[str, ...], tuple[tuple[MachineShape, ...], int, float]] = {}
         self._found: dict[tuple[str, str], Place] = {}
         self._days: dict[str, int] = {}
+        self._hosts: set[tuple[str, str]] = set()
 
     def row(self, line: Sequence[str]) -> OfferRow:
         """The columns' share of ``line``; unpacked by position, which is much faster than by name."""
-        provider, name, product, label, memory, form, gpus, share, _, _, region, market, price, currency, *rest = line
-        term, hours, prepaid, terms, days, disk, excludes, flags, _, observed_on, observed_how, _, _ = rest
+        provider, name, product, label, memory, form, gpus, share, *host, region, market, price, currency = line[:14]
+        term, hours, prepaid, terms, days, disk, excludes, flags, _, observed_on, observed_how, _, _ = line[14:]
         shapes, count, part = self.machine((label, memory, form, gpus, share))
+        self._check_host(*host)
         return OfferRow(
             provider,
             name,
@@ -81,7 +82,7 @@ class Reader:
             currency,
             float(price),
             term,
-            float(hours),
+            hours_of(hours),
             truth_of(prepaid),
             int(terms or 1),
             24.0 * int(days) if days else float("inf"),
@@ -89,7 +90,7 @@ class Reader:
             "commitment_unknown" in flags,
             "price_is_from" in flags,
             "host" in excludes,
-            self._days.get(observed_on) or self._day(observed_on),
+            self.day(observed_on),
             observed_how in DATE_IS_SURE,
             float(disk) if disk else 0.0,
         )
@@ -100,7 +101,7 @@ class Reader:
         if found is None:
             label, memory, form, gpus, share = machine
             cards = resolve_card(label, self._accelerators, float(memory) if memory else None, form)
-            count, part, bridged = int(gpus), share_of(share), is_bridged(form)
+            count, part, bridged = count_of(gpus), share_of(share), is_bridged(form)
             shapes = tuple(MachineShape(accelerator=card, gpus=count, share=part, bridged=bridged) for card in cards)
             found = self._machines[machine] = (shapes, count, part)
         return found
@@ -116,9 +117,18 @@ class Reader:
             found = self._found[provider, region] = (region, countries, groups)
         return found
 
-    def _day(self, text: str) -> int:
-        self._days[text] = date.fromisoformat(text).toordinal()
-        return self._days[text]
+    def _check_host(self, vcpus: str, memory_gb: str) -> None:
+        """Refuse what the exact offer could not be made of."""
+        if (vcpus, memory_gb) not in self._hosts:
+            int(vcpus or 0), float(memory_gb or 0)
+            self._hosts.add((vcpus, memory_gb))
+
+    def day(self, text: str) -> int:
+        """The ordinal of a day, which must be written as in 2026-11-30."""
+        found = self._days.get(text)
+        if found is None:
+            found = self._days[text] = parse_day(text).toordinal()
+        return found
 
 
 def truth_of(text: str) -> bool:
@@ -131,7 +141,25 @@ def truth_of(text: str) -> bool:
 def share_of(text: str) -> float:
     """The part of a card in a text such as ``1/8``; a whole card when empty."""
     part, _, whole = text.partition("/")
-    return float(part or 1) / float(whole or 1)
+    share = float(part or 1) / float(whole or 1)
+    if not 0 < share <= 1:
+        raise ValueError(f"no part of one card: {text!r}")
+    return share
+
+
+def count_of(text: str) -> int:
+    """A number of cards, of which there is at least one."""
+    if int(text) < 1:
+        raise ValueError(f"not one card or more: {text!r}")
+    return int(text)
+
+
+def hours_of(text: str) -> float:
+    """The hours of a term, more than none."""
+    hours = float(text)
+    if not 0 < hours < float("inf"):
+        raise ValueError(f"no hours of a term: {text!r}")
+    return hours
 
 
 def base_id(line: Sequence[str]) -> str:
@@ -175,7 +203,7 @@ def offer_of(line: Sequence[str], row: OfferRow, name: str, accelerators: Mappin
         term=Term(unit=record.term, hours=Decimal(record.hours_in_term), prepaid=row.prepaid),
         minimum_terms=row.minimum_terms,
         validity_days=int(record.validity_days) if record.validity_days else None,
-        observed_on=date.fromisoformat(record.observed_on),
+        observed_on=parse_day(record.observed_on),
         observed_how=record.observed_how,
         source=record.source,
         vcpus=int(record.vcpus) if record.vcpus else None,

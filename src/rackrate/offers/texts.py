@@ -7,7 +7,6 @@ that a list of millions of lines is read without a step of Python for each.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from datetime import date
 from typing import NamedTuple, TypeVar, overload
 
 import numpy as np
@@ -18,9 +17,10 @@ from rackrate.offers.columns import Coded, Conditions, Machine, OfferColumns, di
 from rackrate.offers.conflicts import DATE_IS_SURE
 from rackrate.offers.meter import SoldTerm
 from rackrate.offers.offer import Offer
-from rackrate.offers.price_list import Reader, Record, base_id, offer_of, share_of, truth_of
+from rackrate.offers.price_list import Reader, Record, base_id, count_of, hours_of, offer_of, share_of, truth_of
 from rackrate.offers.table import Bools, Codes
 from rackrate.problems import Code, Finding
+from rackrate.units import parse_day
 
 K = TypeVar("K")
 Texts = Mapping[str, Coded[str]]
@@ -120,7 +120,7 @@ def _columns(texts: Texts, reader: Reader) -> OfferColumns:
         term=_made(texts, ("term", "hours_in_term", "prepaid", "minimum_terms", "validity_days"), _term),
         conditions=_made(texts, ("flags", "excludes", "includes_disk_gb"), _conditions),
         price_per_term=_numbers(texts["price"], float).astype(np.float64),
-        day=_numbers(texts["observed_on"], lambda text: date.fromisoformat(text).toordinal()).astype(np.int32),
+        day=_numbers(texts["observed_on"], lambda text: parse_day(text).toordinal()).astype(np.int32),
         dated=_numbers(texts["observed_how"], lambda text: text in DATE_IS_SURE).astype(np.bool_),
     )
 
@@ -175,15 +175,17 @@ def _or_empty(parse: Callable[[str], object]) -> Callable[[str], object]:
 
 _CHECKS: Mapping[str, Callable[[str], object]] = {
     "price": _price,
-    "gpus": int,
+    "gpus": count_of,
     "share": share_of,
     "memory_gb": _or_empty(float),
-    "hours_in_term": float,
+    "hours_in_term": hours_of,
+    "vcpus": _or_empty(int),
+    "host_memory_gb": _or_empty(float),
     "prepaid": truth_of,
     "minimum_terms": _or_empty(int),
     "validity_days": _or_empty(int),
     "includes_disk_gb": _or_empty(float),
-    "observed_on": date.fromisoformat,
+    "observed_on": parse_day,
 }
 
 

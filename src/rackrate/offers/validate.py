@@ -6,10 +6,10 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from datetime import date
 
 from rackrate.offers.gates import DOUBTS
 from rackrate.problems import Code, Finding
+from rackrate.units import parse_day
 from rackrate.values import Value
 
 Row = Mapping[str, str]
@@ -46,14 +46,17 @@ def validate_offers(files: Mapping[str, Sequence[Row]], known: Known) -> list[Fi
 
 
 def _file(name: str, rows: Sequence[Row], known: Known) -> Iterator[Finding]:
-    if rows and tuple(rows[0]) != known.columns:
+    if rows and tuple(rows[0])[: len(known.columns)] != known.columns:
         missing = ", ".join(sorted(set(known.columns) - set(rows[0]))) or "none, but the order differs"
         yield _fault(
             f"{name}:1", Code.UNKNOWN_KEY, ", ".join(rows[0])[:80], f"the columns of README.md; lacks {missing}"
         )
         return
     for number, row in enumerate(rows, start=2):
-        yield from _row(f"{name}:{number}", row, known)
+        if len(row) > len(known.columns):
+            yield _fault(f"{name}:{number}", Code.BAD_SYNTAX, "more cells than columns", "a cell for each column")
+        else:
+            yield from _row(f"{name}:{number}", row, known)
 
 
 def _row(place: str, row: Row, known: Known) -> Iterator[Finding]:
@@ -83,7 +86,7 @@ def _references(place: str, row: Row, known: Known) -> Iterator[Finding]:
 
 
 def _twice(files: Mapping[str, Sequence[Row]]) -> Iterator[Finding]:
-    counts = Counter(tuple(row.values()) for rows in files.values() for row in rows)
+    counts = Counter(tuple(map(str, row.values())) for rows in files.values() for row in rows)
     for values, count in counts.items():
         if count > 1:
             yield _fault(" ".join(values[:2]), Code.DUPLICATE, f"{count} equal rows", "each observation once")
@@ -102,7 +105,7 @@ def _count(text: str) -> bool:
 
 def _day(text: str) -> bool:
     try:
-        date.fromisoformat(text)
+        parse_day(text)
     except ValueError:
         return False
     return True
