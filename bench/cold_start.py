@@ -30,6 +30,7 @@ MORE_COMMANDS = {
     f"{PLAN} --json": [RACKRATE, "plan", "examples/lora-7b.toml", "--json"],
     "rackrate fit examples/lora-7b.toml": [RACKRATE, "fit", "examples/lora-7b.toml", "--gpu", "a40"],
     "rackrate gpu a40": [RACKRATE, "gpu", "a40"],
+    "rackrate offers --gpu a40": [RACKRATE, "offers", "--gpu", "a40"],
     "python -c 'import numpy'": [sys.executable, "-c", "import numpy"],
     "python -c 'import click'": [sys.executable, "-c", "import click"],
     "python -c 'import msgspec'": [sys.executable, "-c", "import msgspec"],

@@ -15,11 +15,13 @@ from rackrate.app.facts_checking import check_facts
 from rackrate.app.facts_showing import show_facts
 from rackrate.app.fitting import fit
 from rackrate.app.gpus import gpu
+from rackrate.app.listing import offers
 from rackrate.app.models import model
 from rackrate.app.planning import plan
 from rackrate.app.version import VERSION
 from rackrate.app.wire import FitDocument, GpuDocument, PlanDocument
 from rackrate.app.wire_models import ModelDocument
+from rackrate.app.wire_offers import OffersDocument
 from rackrate.problems import Finding, Refused
 
 __all__ = [
@@ -28,12 +30,14 @@ __all__ = [
     "FitDocument",
     "GpuDocument",
     "ModelDocument",
+    "OffersDocument",
     "PlanDocument",
     "Refused",
     "check_facts",
     "fit",
     "gpu",
     "model",
+    "offers",
     "plan",
     "show_facts",
     "to_json",

@@ -75,6 +75,20 @@ FACTS = (
     ("facts", "check", "examples/own-facts"),
     ("facts", "path"),
 )
+OFFERS = (
+    ("offers",),
+    ("offers", "--gpu", "a100", "--gpu", "H100 SXM", "--region", "us", "--currency", "CNY"),
+    ("offers", "--min-memory", "80", "--group-by", "card"),
+    ("offers", "--group-by", "provider", "--sort", "-gpus,price", "--top", "5"),
+    ("offers", "--provider", "gcp", "--market", "spot", "--sort", "-seen", "--top", "3"),
+    ("offers", "--need", "payment=card", "--priced-in", "USD", "--seen-since", "2026-01-01", "--top", "200"),
+    ("offers", "--history", "--max-price", "3 EUR", "--min-gpus", "2", "--vendor", "nvidia"),
+)
+NO_OFFERS = (
+    ("offers", "--gpu", "a40", "--max-price", "0.01"),
+    ("offers", "--gpu", "a40", "--provider", "aws"),
+    ("offers", "--need", "no_company_verification"),
+)
 REFUSED = (
     ("plan",),
     ("plan", "examples/no-such-file.toml"),
@@ -101,6 +115,22 @@ REFUSED = (
     ("model", "gpt2", "--family", "GPT-2"),
     ("fit", "--model", "./no-such-folder", "--gpu", "a40"),
     ("completion", "tcsh"),
+    ("offers", "--gpu", "voodoo2"),
+    ("offers", "--region", "atlantis"),
+    ("offers", "--sort", "prise"),
+    ("offers", "--columns", "colour"),
+    ("offers", "--max-price", "cheap"),
+    ("offers", "--max-price", "3 USD/month"),
+    ("offers", "--currency", "XYZ"),
+    ("offers", "--seen-since", "20261101"),
+    ("offers", "--need", "a_friend"),
+    ("offers", "--offers", "no-such-list.csv"),
+    ("offers", "--offers", "examples"),
+    ("offers", "--offers", "README.md"),
+    ("offers", "a40"),
+    ("offers", "pack", "examples", "nowhere/offers.columns"),
+    ("plan", *MODEL, "--offers", "examples/lora-7b.toml"),
+    ("plan", *MODEL, "--need", "payment=gold"),
     ("facts", "show"),
     ("facts", "show", "voodoo2"),
     ("facts", "show", "a100"),

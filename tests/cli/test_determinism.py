@@ -6,17 +6,19 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.cli.ask import CARDS, DAY, FACTS, FITS, MODELS, PLANS, ROOT, name_of, run
+from tests.cli.ask import CARDS, DAY, FACTS, FITS, MODELS, OFFERS, PLANS, ROOT, name_of, run
 
 RACKRATE = Path(sys.executable).with_name("rackrate")
 
 
-@pytest.mark.parametrize("args", [*PLANS, FITS[1], CARDS[2], *MODELS, *FACTS[:-1]], ids=name_of)
+@pytest.mark.parametrize("args", [*PLANS, FITS[1], CARDS[2], *MODELS, *FACTS[:-1], *OFFERS], ids=name_of)
 def test_asked_twice(args):
     assert run(*args, "--json", "--as-of", DAY) == run(*args, "--json", "--as-of", DAY)
 
 
-@pytest.mark.parametrize("args", [PLANS[0], PLANS[3], MODELS[2], FACTS[2], FACTS[8], FACTS[10]], ids=name_of)
+@pytest.mark.parametrize(
+    "args", [PLANS[0], PLANS[3], MODELS[2], FACTS[2], FACTS[8], FACTS[10], OFFERS[0], OFFERS[2]], ids=name_of
+)
 def test_asked_in_other_processes(args):
     said = {
         subprocess.run(

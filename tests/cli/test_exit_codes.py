@@ -1,20 +1,35 @@
 """Exit codes for scripts: 0 it is found or fits, 3 it is not, 2 the question could not be understood."""
 
 import pytest
-from tests.cli.ask import CARDS, FACTS, FITS, MODEL, MODELS, NO_FITS, NO_PLANS, PLANS, REFUSED, answer, name_of, run
+from tests.cli.ask import (
+    CARDS,
+    FACTS,
+    FITS,
+    MODEL,
+    MODELS,
+    NO_FITS,
+    NO_OFFERS,
+    NO_PLANS,
+    OFFERS,
+    PLANS,
+    REFUSED,
+    answer,
+    name_of,
+    run,
+)
 
 FORMS = [(), ("--json",), ("--csv",), ("--md",)]
 
 
 @pytest.mark.parametrize("form", FORMS, ids=name_of)
-@pytest.mark.parametrize("args", [*PLANS, *FITS, *CARDS, *MODELS, *FACTS], ids=name_of)
+@pytest.mark.parametrize("args", [*PLANS, *FITS, *CARDS, *MODELS, *FACTS, *OFFERS], ids=name_of)
 def test_an_answer_is_0(args, form):
     assert answer(*args, *form).code == 0
     assert answer(*args, *form).err == ""
 
 
 @pytest.mark.parametrize("form", FORMS, ids=name_of)
-@pytest.mark.parametrize("args", [*NO_PLANS, *NO_FITS], ids=name_of)
+@pytest.mark.parametrize("args", [*NO_PLANS, *NO_FITS, *NO_OFFERS], ids=name_of)
 def test_no_is_3(args, form):
     assert answer(*args, *form).code == 3
     assert answer(*args, *form).out
@@ -32,9 +47,10 @@ def test_tight_is_0():
 
 @pytest.mark.parametrize("form", [("--csv",), ("--md",)], ids=name_of)
 def test_a_table_without_plans_says_so_beside_it(form):
-    ended = answer(*NO_PLANS[0], *form)
-    assert len(ended.out.splitlines()) == (1 if form == ("--csv",) else 2)
-    assert ended.err.startswith("no plan: ")
+    for args, word in ((NO_PLANS[0], "plan"), (NO_OFFERS[0], "offer")):
+        ended = answer(*args, *form)
+        assert len(ended.out.splitlines()) == (1 if form == ("--csv",) else 2)
+        assert ended.err.startswith(f"no {word}: ")
 
 
 @pytest.mark.parametrize("form", FORMS, ids=name_of)

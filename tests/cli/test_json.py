@@ -6,7 +6,23 @@ from decimal import Decimal
 
 import pytest
 from jsonschema import Draft202012Validator
-from tests.cli.ask import CARDS, DAY, FACTS, FITS, MODELS, NO_FITS, NO_PLANS, PLANS, REFUSED, ROOT, answer, name_of, run
+from tests.cli.ask import (
+    CARDS,
+    DAY,
+    FACTS,
+    FITS,
+    MODELS,
+    NO_FITS,
+    NO_OFFERS,
+    NO_PLANS,
+    OFFERS,
+    PLANS,
+    REFUSED,
+    ROOT,
+    answer,
+    name_of,
+    run,
+)
 
 SCHEMAS = {
     path.stem: json.loads(path.read_text("utf-8")) for path in (ROOT / "src/rackrate/app/schemas").glob("*.json")
@@ -107,6 +123,39 @@ PROMISED = {
         ],
         "warnings": [{"code": str, "severity": str, "subject": str, "observed": str, "action": str}],
     },
+    "offers": {
+        "currency": str,
+        "considered": int,
+        "found": int,
+        "more": int,
+        "sort": [str],
+        "offers": [
+            {
+                "accelerator": str,
+                "cards": [str],
+                "gpus": int,
+                "form_factor": str,
+                "provider": str,
+                "offer": str,
+                "offer_id": str,
+                "region": str,
+                "market": str,
+                "price_per_hour": Decimal,
+                "price_currency": str,
+                "term": str,
+                "billing": {"stop": str},
+                "stock": str,
+                "stock_signal": str,
+                "price_observed_at": date,
+                "price_source": str,
+                "access": [{"key": str, "value": str, "condition": str, "source": str}],
+                "warnings": [{"code": str, "severity": str}],
+            }
+        ],
+        "groups": [{"name": str, "offers": int}],
+        "left_out": [{"reason": str, "count": int, "alone": int}],
+        "warnings": [{"code": str, "severity": str, "subject": str, "observed": str, "action": str}],
+    },
     "facts_show": {
         "kind": str,
         "id": str,
@@ -176,7 +225,9 @@ def document(args):
     return found
 
 
-@pytest.mark.parametrize("args", [*PLANS, *NO_PLANS, *FITS, *NO_FITS, *CARDS, *MODELS, *FACTS], ids=name_of)
+@pytest.mark.parametrize(
+    "args", [*PLANS, *NO_PLANS, *FITS, *NO_FITS, *CARDS, *MODELS, *FACTS, *OFFERS, *NO_OFFERS], ids=name_of
+)
 def test_documents_are_valid_and_keep_the_promised_keys(args):
     found = document(args)
     keeps(found, HEADER | PROMISED[kind_of(args)])

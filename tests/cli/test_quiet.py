@@ -9,7 +9,7 @@ import subprocess
 import sys
 
 import pytest
-from tests.cli.ask import CARDS, FACTS, FITS, MODELS, NO_PLANS, PLANS, REFUSED, name_of, run
+from tests.cli.ask import CARDS, FACTS, FITS, MODELS, NO_PLANS, OFFERS, PLANS, REFUSED, name_of, run
 
 
 @pytest.fixture
@@ -43,7 +43,18 @@ def _no_writing(monkeypatch):
 @pytest.mark.usefixtures("_no_network", "_no_writing")
 @pytest.mark.parametrize(
     "args",
-    [PLANS[0], NO_PLANS[0], FITS[0], CARDS[0], CARDS[-1], *MODELS[:5], *FACTS[:3], *FACTS[-4:], *REFUSED[:3]],
+    [
+        PLANS[0],
+        NO_PLANS[0],
+        FITS[0],
+        CARDS[0],
+        CARDS[-1],
+        *MODELS[:5],
+        *FACTS[:3],
+        *FACTS[-4:],
+        *OFFERS[:3],
+        *REFUSED[:3],
+    ],
     ids=name_of,
 )
 @pytest.mark.parametrize("form", [[], ["--json"], ["--csv"], ["--md"]], ids=["screen", "json", "csv", "md"])

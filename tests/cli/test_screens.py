@@ -9,12 +9,28 @@ from pathlib import Path
 
 import pytest
 from rich.cells import cell_len
-from tests.cli.ask import CARDS, DAY, FACTS, FITS, MODELS, NO_FITS, NO_PLANS, PLANS, REFUSED, ROOT, answer, name_of, run
+from tests.cli.ask import (
+    CARDS,
+    DAY,
+    FACTS,
+    FITS,
+    MODELS,
+    NO_FITS,
+    NO_OFFERS,
+    NO_PLANS,
+    OFFERS,
+    PLANS,
+    REFUSED,
+    ROOT,
+    answer,
+    name_of,
+    run,
+)
 
 RACKRATE = Path(sys.executable).with_name("rackrate")
-SCREENS = (*PLANS, *NO_PLANS, *FITS, *NO_FITS, *CARDS, *MODELS, *FACTS)
+SCREENS = (*PLANS, *NO_PLANS, *FITS, *NO_FITS, *CARDS, *MODELS, *FACTS, *OFFERS, *NO_OFFERS)
 HELP = (("--help",), ("plan", "--help"), ("fit", "--help"), ("gpu", "--help"), ("completion", "--help"), ())
-HELP += (("model", "--help"),)
+HELP += (("model", "--help"), ("offers", "--help"), ("offers", "pack", "--help"))
 HELP += tuple(("facts", *action, "--help") for action in ((), ("show",), ("list",), ("check",), ("path",)))
 
 
@@ -56,6 +72,8 @@ def test_help_is_no_wider_than_80_columns(args):
         FACTS[0],
         FACTS[2],
         FACTS[-2],
+        OFFERS[0],
+        NO_OFFERS[0],
     ],
     ids=name_of,
 )
@@ -163,14 +181,15 @@ def test_two_cards_are_two_devices():
 # ---------------------------------------------------------------- terminals
 
 
-def in_a_terminal(*args, **env):
-    """What the command prints on a terminal of its own."""
+def in_a_terminal(*args, errors=False, **env):
+    """What the command prints on a terminal of its own, or what it says there on standard error."""
     ours, theirs = pty.openpty()
     kept = {name: value for name, value in os.environ.items() if name not in {"NO_COLOR", "COLUMNS", "TERM"}}
     process = subprocess.Popen(
         [RACKRATE, *args],
         cwd=ROOT,
-        stdout=theirs,
+        stdout=subprocess.DEVNULL if errors else theirs,
+        stderr=theirs if errors else None,
         stdin=subprocess.DEVNULL,
         env={**kept, "TERM": "xterm-256color", **env},
     )
@@ -187,6 +206,15 @@ def in_a_terminal(*args, **env):
     os.close(ours)
     assert process.wait() == 0
     return printed.decode()
+
+
+@pytest.mark.parametrize("watched", [True, False])
+def test_long_work_shows_a_bar_to_a_terminal_alone(tmp_path, watched):
+    args = ("offers", "pack", "src/rackrate/offers/data", str(tmp_path / "my.columns"))
+    if watched:
+        assert "reading" in in_a_terminal(*args, errors=True)
+    else:
+        assert subprocess.run([RACKRATE, *args], cwd=ROOT, capture_output=True, check=True).stderr == b""
 
 
 def test_a_terminal_gets_colour():

@@ -38,8 +38,9 @@ def test_help_needs_click_alone(args):
 
 
 def test_help_of_a_verb_loads_neither_facts_nor_numpy():
-    found = imported(verb("plan", "--help"))
-    assert not found & {"numpy", "rich", "rackrate.facts.bundled", "rackrate.offers.catalog"}
+    for name in ("plan", "offers"):
+        found = imported(verb(name, "--help"))
+        assert not found & {"numpy", "rich", "rackrate.facts.bundled", "rackrate.offers.catalog"}
 
 
 def test_a_bad_flag_loads_neither_facts_nor_numpy():
@@ -55,6 +56,11 @@ def test_json_needs_no_screen():
 def test_facts_of_ones_own_are_not_looked_into_where_there_are_none():
     found = imported(verb("plan", "examples/lora-7b.toml"))
     assert not [name for name in found if "own" in name or "overlay" in name or "wire_facts" in name]
+
+
+def test_a_list_of_offers_needs_no_planner():
+    found = imported(verb("offers", "--gpu", "a40", "--json"))
+    assert not found & {"rich", "rackrate.plan.search", "rackrate.plan.planner", "rackrate.app.long_lists"}
 
 
 def test_a_verb_loads_only_its_own_screen():

@@ -63,7 +63,7 @@ def context(at: date | None = None) -> Context:
 
 def context_of(own: Own | None, at: date | None = None) -> Context:
     """Facts and offers at ``at``, with ``own`` over the bundled ones."""
-    day = _day(at)
+    day = day_of_answer(at)
     listed = _offers(day, own)
     if own is None:
         return Context(book=_bundled(), catalog=listed, at=day, findings=_unread(listed))
@@ -89,7 +89,7 @@ def _unread(listed: Catalog) -> tuple[Finding, ...]:
     return tuple(unread(listed.findings))
 
 
-def _day(at: object) -> date:
+def day_of_answer(at: object) -> date:
     """The day of the answer; from a moment its date."""
     if at is None:
         return datetime.now(UTC).date()

@@ -23,7 +23,7 @@ class Flag(NamedTuple):
 
 def flags() -> tuple[Flag, ...]:
     """All workload flags in the order of the key table."""
-    return tuple(_flag(key) for key in flag_keys())
+    return tuple(flag_of(key) for key in flag_keys())
 
 
 def by_path(parameters: Mapping[str, object]) -> dict[str, object]:
@@ -31,7 +31,8 @@ def by_path(parameters: Mapping[str, object]) -> dict[str, object]:
     return {name.replace("__", "."): value for name, value in parameters.items()}
 
 
-def _flag(key: Key) -> Flag:
+def flag_of(key: Key) -> Flag:
+    """The flag of one key."""
     return Flag(
         names=(key.flag, *key.flag_aliases),
         parameter=key.path.replace(".", "__"),

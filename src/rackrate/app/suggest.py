@@ -13,7 +13,15 @@ def card_ids() -> tuple[str, ...]:
 
 
 def words(what: str) -> tuple[str, ...]:
-    """Known ids of a kind: ``card``, ``model``, ``engine``, ``format``, ``provider``; the user's own among them."""
+    """Known words of a kind; the user's own among them.
+
+    Kinds: ``card``, ``model``, ``engine``, ``format``, ``provider``, ``vendor``, ``currency``, ``property``,
+    ``need``, ``sort_key``, and those that offers have: ``seller``, ``market``, ``region``.
+    """
+    if what in {"seller", "market", "region"}:
+        return _of_offers(what)
+    if what in {"need", "property", "sort_key"}:
+        return _of_workloads(what)
     from rackrate.app.context import facts
 
     book = facts()
@@ -23,8 +31,30 @@ def words(what: str) -> tuple[str, ...]:
         "engine": book.engine_ids,
         "format": tuple(book.formats),
         "provider": tuple(book.billing),
+        "vendor": tuple(dict.fromkeys(card.vendor for card in book.accelerators.values())),
+        "currency": tuple(sorted({book.rates.base, *book.rates.per_base})),
     }
     return known.get(what, ())
+
+
+def _of_offers(what: str) -> tuple[str, ...]:
+    from rackrate.app.context import context
+
+    table = context().catalog.table
+    if what == "region":
+        places = (part for region, country, groups in table.places for part in (*region.split("|"), country, *groups))
+        return tuple(sorted(set(places) - {""}))
+    return table.providers if what == "seller" else table.markets
+
+
+def _of_workloads(what: str) -> tuple[str, ...]:
+    from rackrate.plan.listing_words import SORT_WORDS
+    from rackrate.workload.needs import NEEDS
+    from rackrate.workload.requirements import PROPERTIES
+
+    if what != "property":
+        return NEEDS if what == "need" else SORT_WORDS
+    return tuple(f"{name}=" if name.startswith("min_") else name for name in PROPERTIES)
 
 
 def quantities(name: str) -> tuple[str, ...]:

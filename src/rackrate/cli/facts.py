@@ -2,45 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import click
 
+from rackrate.cli.actions import Actions
 from rackrate.cli.output import as_of_option, day_of, emit, emit_json, examples, output_options
-from rackrate.cli.refusals import EXIT_BAD_INPUT, printable
+from rackrate.cli.refusals import EXIT_BAD_INPUT
 
 if TYPE_CHECKING:
     from datetime import datetime
 
 _KINDS = ("cards", "models", "engines", "formats", "providers")
-
-
-class Actions(click.Group):
-    """A group that names the nearest action when there is none of that name."""
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Like click's, but told as every problem is."""
-        if args and args[0] not in self.commands and not args[0].startswith("-") and not ctx.resilient_parsing:
-            raise _unknown_action(args[0], self.commands)
-        return super().resolve_command(ctx, args)
-
-
-def _unknown_action(word: str, known: Iterable[str]) -> Exception:
-    from rackrate.problems import Code, Finding, Refused, nearest
-
-    close = nearest(word, known)
-    action = f"did you mean {close[0]}? " if close else ""
-    finding = Finding(
-        code=Code.UNKNOWN_NAME,
-        subject="facts",
-        observed=printable(word),
-        expected=", ".join(known),
-        action=f"{action}`rackrate facts show {printable(word)}` if that is an id; `rackrate facts --help` says more",
-    )
-    return Refused([finding])
 
 
 @click.group("facts", cls=Actions, invoke_without_command=True)

@@ -17,6 +17,7 @@ VERBS = {
     "plan": "What should I rent for this?",
     "fit": "Does it fit, and what would make it fit?",
     "gpu": "What is this card? Several ids compare side by side.",
+    "offers": "What is on offer? A price list to filter and sort.",
     "model": "What is this model: size, weights by format, KV cache?",
     "facts": "What is known, from where, and what of it is your own?",
     "completion": "Print the completion script of your shell.",

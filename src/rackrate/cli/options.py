@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -26,7 +26,12 @@ def workload_options(function: F) -> F:
     """Add a flag for every workload key that has one, in the order of the key table."""
     from rackrate.app.flags import flags
 
-    for flag in reversed(flags()):
+    return flag_options(function, flags())
+
+
+def flag_options(function: F, flags: Sequence[Flag]) -> F:
+    """Add flags, in their order."""
+    for flag in reversed(flags):
         option = click.option(
             *flag.names,
             flag.parameter,
@@ -39,6 +44,18 @@ def workload_options(function: F) -> F:
         )
         function = option(function)
     return function
+
+
+def offers_option(function: F) -> F:
+    """Add --offers: price lists to use instead of the bundled ones."""
+    option = click.option(
+        "--offers",
+        "over",
+        metavar="PATH",
+        shell_complete=complete_file,
+        help="Use this price list instead of the bundled ones: a CSV, a folder of them, or a file of columns.",
+    )
+    return option(function)
 
 
 def _with_choices(flag: Flag) -> str:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from rackrate.cli.options import complete_file, workload_options
+from rackrate.cli.options import complete_file, offers_option, workload_options
 from rackrate.cli.output import as_of_option, day_of, emit, emit_json, examples, output_options
 from rackrate.cli.refusals import EXIT_NO
 
@@ -27,18 +27,26 @@ if TYPE_CHECKING:
     "--rank-by", "rank", type=click.Choice(["cost", "time", "both"]), default="cost", help="What to order plans by."
 )
 @click.option("--top", type=click.IntRange(1, 1000), default=8, show_default=True, help="How many plans to show.")
+@offers_option
 @as_of_option
 @output_options
-def command(file: str | None, rank: str, top: int, at: datetime | None, form: str | None, **flags: object) -> None:
+def command(
+    file: str | None, rank: str, top: int, over: str | None, at: datetime | None, form: str | None, **flags: object
+) -> None:
     """Rank rental plans for a workload, described in FILE (TOML or JSON, - for stdin), by flags, or both.
 
     Flags win over the file. Exit code 0: a plan was found; 3: none, with the
     nearest misses; 2: the request could not be understood.
     """
     from rackrate.app.flags import by_path
-    from rackrate.app.planning import plan
+    from rackrate.app.planning import plan, plan_over
 
-    document = plan(file, by_path(flags), rank=rank, limit=top, at=day_of(at))
+    if over is None:
+        document = plan(file, by_path(flags), rank=rank, limit=top, at=day_of(at))
+    else:
+        from rackrate.app.long_lists import context_over
+
+        document = plan_over(context_over(over, day_of(at)), file, by_path(flags), rank=rank, limit=top)
     if form == "json":
         emit_json(document)
     else:

@@ -13,6 +13,8 @@ REASONS = {
     "region": "region not wanted",
     "region_unknown": "region not stated by the source",
     "market": "market not wanted",
+    "access": "renting asks for what you cannot give",
+    "access_unknown": "what renting asks for is not known",
     "interruptible": "can be interrupted, and the work may not be",
     "superseded": "replaced by a newer price of the same offer",
     "price_invalid": "price fails a sanity test",
@@ -20,6 +22,9 @@ REASONS = {
     "price_from": "price is only the lowest of several ('from')",
     "commitment_unknown": "needs a commitment of unstated length",
     "no_exchange_rate": "no exchange rate for its currency",
+    "currency": "not priced in a currency asked for",
+    "older": "price seen before the day asked for",
+    "price_above": "price above the most asked for",
     "no_layout": "model cannot be divided over its cards",
     "memory_unknown": "memory of card or model not known",
     "does_not_fit": "does not fit",
@@ -68,6 +73,15 @@ SEEN = {
     "not_before": "seen on or after {day}, at most {days} days ago",
     "schema_era": "of a file kept until about {day}, {days} days ago",
 }
+
+STOPS = {
+    "ends_billing": "billing ends",
+    "goes_on": "billing goes on",
+    "term_is_paid": "the term is paid",
+    "loses_term": "the term is lost",
+    "unknown": "not known",
+}
+"""What stopping a machine does to its bill."""
 
 INTERCONNECTS = {
     "nvlink_bridge": "an NVLink bridge",

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from datetime import date
 
 from rackrate.facts.accelerator import Accelerator
+from rackrate.facts.access import AccessFact
 from rackrate.facts.billing import BillingRules
 from rackrate.facts.engine import Engine
 from rackrate.facts.formats import WeightFormat
@@ -20,7 +21,7 @@ class FactBook(Value, frozen=True, kw_only=True):
     ``model`` and ``engine`` are looked up on demand (there are hundreds of
     models and a question needs one); they raise ``KeyError`` for unknown ids.
     ``digest`` is the SHA-256 of all bundled fact files, in hex.
-    ``provider_ids`` maps other names of a provider to the one that ``billing`` uses.
+    ``provider_ids`` maps other names of a provider to the one that ``billing`` and ``access`` use.
     """
 
     accelerators: Mapping[str, Accelerator]
@@ -34,6 +35,7 @@ class FactBook(Value, frozen=True, kw_only=True):
     digest: str
     seen_at: date
     provider_ids: Mapping[str, str] = field(default_factory=dict)
+    access: Mapping[str, tuple[AccessFact, ...]] = field(default_factory=dict)
 
     def rules_of(self, provider: str) -> BillingRules:
         """The rules of ``provider`` (resold offers: of the upstream name if known); empty when none were seen."""
@@ -42,3 +44,8 @@ class FactBook(Value, frozen=True, kw_only=True):
             if known in self.billing:
                 return self.billing[known]
         return BillingRules(provider=provider, rules=())
+
+    def access_of(self, provider: str) -> tuple[AccessFact, ...]:
+        """What is known to stand between a renter and ``provider`` (of resold offers: the reseller)."""
+        seller = provider.partition(":")[0]
+        return self.access.get(self.provider_ids.get(seller, seller), ())

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from rackrate.facts import rows
 from rackrate.facts.accelerator import Accelerator
+from rackrate.facts.access import AccessFact, access_fact
 from rackrate.facts.billing import BillingRules
 from rackrate.facts.book import FactBook
 from rackrate.facts.engine import Engine
@@ -25,7 +26,6 @@ from rackrate.facts.model import Model
 from rackrate.units import parse_day
 
 if TYPE_CHECKING:
-    from rackrate.facts.access import AccessFact
     from rackrate.facts.baselines import Baseline
     from rackrate.facts.records import Claim, MigProfile, Provider
 
@@ -42,6 +42,9 @@ def load(data: Path = DATA) -> FactBook:
     billing: dict[str, list[rows.Row]] = {}
     for row in _table(files["billing_rules.csv"]):
         billing.setdefault(row["provider"], []).append(row)
+    asked: dict[str, list[rows.Row]] = {}
+    for row in _table(files["access.csv"]):
+        asked.setdefault(row["provider"], []).append(row)
     models = _lines_by_id(files["models.csv"])
     engines = _engine_files(files)
     formats = LazyMapping({row["id"]: row for row in _table(files["formats.csv"])}, rows.weight_format)
@@ -51,6 +54,7 @@ def load(data: Path = DATA) -> FactBook:
         formats=formats,
         billing=LazyMapping(billing, _rules),
         provider_ids=_provider_ids(files["providers.csv"]),
+        access=LazyMapping(asked, _access),
         model_ids=tuple(models),
         model=LazyMapping(models, _model_maker(files["models.csv"])).__getitem__,
         engine_ids=tuple(engines),
@@ -91,8 +95,6 @@ def providers(data: Path = DATA) -> tuple[Provider, ...]:
 
 def access(data: Path = DATA) -> tuple[AccessFact, ...]:
     """What the providers ask of a renter, and how their stock can be seen."""
-    from rackrate.facts.access import access_fact
-
     return _records(data / "access.csv", access_fact)
 
 
@@ -164,6 +166,10 @@ def _accelerators(files: Files) -> tuple[dict[str, Accelerator], date]:
 def _rules(found: Iterable[rows.Row]) -> BillingRules:
     rules = tuple(map(rows.billing_rule, found))
     return BillingRules(provider=rules[0].provider, rules=rules)
+
+
+def _access(found: Iterable[rows.Row]) -> tuple[AccessFact, ...]:
+    return tuple(map(access_fact, found))
 
 
 def _provider_ids(text: str) -> dict[str, str]:

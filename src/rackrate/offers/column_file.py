@@ -31,7 +31,7 @@ from rackrate.offers.texts import PackedWords, Records, Texts, nth_of_base, pack
 from rackrate.problems import Code, Finding, Refused
 from rackrate.values import Value
 
-SCHEMA = "rackrate-offers/1"
+SCHEMA = "rackrate-offers/2"
 _ALIGNED = 64
 _LENGTH_BYTES = 8
 _HELD = 1024  # records that were made and may be asked for again
@@ -113,7 +113,7 @@ _ENTRY = (
     *("priced", "interruptible", "commitment_unknown", "price_is_from", "excludes_host", "observed_day", "thing"),
     "superseded",
 )
-_LOTS = ("first", "price_per_hour", "thing", "by_thing")
+_LOTS = ("first", "price_per_hour", "thing", "by_thing", "observed_day")
 
 
 def _no_record(place: int) -> Offer:
@@ -168,6 +168,7 @@ class _File:
     """An open file of columns; arrays are views of it."""
 
     def __init__(self, path: Path) -> None:
+        self._path = path
         try:
             with path.open("rb") as file:
                 self._mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
@@ -182,12 +183,22 @@ class _File:
 
     def array(self, name: str) -> NDArray[Any]:
         """An array, of the type that it was written with."""
-        at = self.header.arrays[name]
-        return np.frombuffer(self._mapped, np.dtype(at.dtype), at.count, self._from + at.offset)
+        try:
+            at = self.header.arrays[name]
+            return np.frombuffer(self._mapped, np.dtype(at.dtype), at.count, self._from + at.offset)
+        except (KeyError, TypeError, ValueError) as problem:
+            raise _refused(self._path, Code.FILE_UNREADABLE, f"{name} is not there") from problem
 
     def words(self, name: str) -> PackedWords:
         """A vocabulary."""
         return PackedWords(self.array(f"{name}.letters"), self.array(f"{name}.ends"))
+
+
+def is_one(path: Path) -> bool:
+    """Whether a file is one of columns, of this version or another."""
+    with path.open("rb") as file:
+        begin = file.read(_LENGTH_BYTES + 64)
+    return b"rackrate-offers/" in begin
 
 
 def read(path: Path, book: FactBook, *, at: date | None = None) -> tuple[OfferTable, str]:
@@ -234,6 +245,7 @@ def read(path: Path, book: FactBook, *, at: date | None = None) -> tuple[OfferTa
             price_per_hour=file.array("lots.price_per_hour"),
             thing=file.array("lots.thing"),
             by_thing=file.array("lots.by_thing"),
+            observed_day=file.array("lots.observed_day"),
         ),
     )
     return table, header.digest
@@ -252,6 +264,6 @@ def _refused(path: Path, code: Code, observed: str) -> Refused:
         subject=path.name,
         observed=observed,
         expected="a file of columns written with the facts in use",
-        action="write it anew from its price lists",
+        action="write it anew from its price lists: `rackrate offers pack LISTS FILE`",
     )
     return Refused([finding])

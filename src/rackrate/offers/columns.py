@@ -91,6 +91,7 @@ def table_of(
         price_per_hour=offers.price_per_hour[order],
         thing=thing,
         by_thing=np.argsort(thing, kind="stable").astype(np.int32),
+        observed_day=columns.day[order],
     )
     table = offers.table(order[first[:-1]], lots, lambda number: record(int(order[number])))
     return replace(table, meters=meters_of(table.billing_classes, rules_of, at)), order

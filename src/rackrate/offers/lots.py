@@ -24,6 +24,7 @@ class Lots(Value, frozen=True, kw_only=True, eq=False):
     price_per_hour: Floats
     thing: Codes
     by_thing: Codes
+    observed_day: Codes
 
     def entry(self, number: int) -> int:
         """The entry that the offer ``number`` belongs to."""

@@ -160,6 +160,10 @@ class OfferTable(Value, frozen=True, kw_only=True, eq=False, dict=True):
         """The prices per hour of offers."""
         return (self.price_per_hour if self.lots is None else self.lots.price_per_hour)[numbers]
 
+    def days_of(self, numbers: NDArray[np.intp]) -> Codes:
+        """The ordinal days on which offers were seen."""
+        return (self.observed_day if self.lots is None else self.lots.observed_day)[numbers]
+
     def up_to(self, entries: NDArray[np.intp], price: Floats) -> NDArray[np.intp]:
         """How many offers of each of ``entries``, which come from the cheapest up, have at most that price per hour."""
         if self.lots is not None:

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from rackrate.memory.fit import Candidates, smallest_changes
 from rackrate.offers.offer import MachineShape, Offer
 from rackrate.plan.answer import Change, NoEstimate, Reason, ShapeEstimate
+from rackrate.plan.filters import Wanted
+from rackrate.plan.limit_changes import change_of_limit
 from rackrate.plan.numbers import quantity
 from rackrate.plan.pricing import finish_hours
 from rackrate.plan.question import Question
@@ -90,24 +92,7 @@ def _later(question: Question, failure: NoEstimate) -> Tried:
 
 def change_for_filter(question: Question, reason: Reason, offer: Offer) -> Change | None:
     """The limit to loosen, and to what."""
-    limits = question.workload.limits
-    counts = ("limits.gpu_counts", tuple(map(str, limits.gpu_counts)), str(offer.gpus))
-    if limits.max_gpus is not None and offer.gpus > limits.max_gpus:
-        counts = ("limits.max_gpus", (str(limits.max_gpus),), str(offer.gpus))
-    table: dict[Reason, tuple[str, tuple[str, ...], str]] = {
-        Reason.CARD_NOT_ASKED: ("limits.gpus", limits.gpus, ", ".join(offer.cards)),
-        Reason.CARD_PROPERTY: ("limits.require", limits.require, "none"),
-        Reason.ARITHMETIC: ("precision", (str(question.workload.precision),), "bf16"),
-        Reason.GPU_COUNT: counts,
-        Reason.PROVIDER: ("limits.providers", limits.providers, offer.provider),
-        Reason.REGION: ("limits.regions", limits.regions, offer.region),
-        Reason.REGION_UNKNOWN: ("limits.regions", limits.regions, "any"),
-        Reason.MARKET: ("limits.markets", limits.markets, offer.market),
-        Reason.PRICE_FROM: ("limits.markets", limits.markets, offer.market),
-        Reason.COMMITMENT_UNKNOWN: ("limits.markets", limits.markets, offer.market),
-        Reason.INTERRUPTIBLE: ("limits.interruptible", ("false",), "true"),
-    }
-    if reason not in table:
-        return None
-    knob, before, after = table[reason]
-    return Change(knob=knob, before=", ".join(before) or "any", after=after)
+    if reason is Reason.ARITHMETIC:
+        return Change(knob="precision", before=str(question.workload.precision), after="bf16")
+    wanted = Wanted(limits=question.workload.limits, offers=question.offers, book=question.book)
+    return change_of_limit(wanted, reason, offer)

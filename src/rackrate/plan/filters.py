@@ -13,13 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rackrate.facts.accelerator import Accelerator, Precision
+from rackrate.facts.book import FactBook
 from rackrate.facts.engine import Engine
 from rackrate.offers.offer import MachineShape
-from rackrate.offers.table import FLAGS
+from rackrate.offers.table import FLAGS, OfferTable
 from rackrate.plan.answer import Reason
 from rackrate.plan.question import Question
 from rackrate.values import Value
+from rackrate.workload.needs import meets_need
 from rackrate.workload.requirements import meets
+from rackrate.workload.workload import Limits
 
 Bools = NDArray[np.bool_]
 Codes = NDArray[np.int8]
@@ -51,7 +54,15 @@ class Excluded(Value, frozen=True, eq=False):
     alone: Bools
 
 
-class _Test(Value, frozen=True, eq=False):
+class Wanted(Value, frozen=True, kw_only=True, eq=False):
+    """Limits, and the offers and facts that they are held against."""
+
+    limits: Limits
+    offers: OfferTable
+    book: FactBook
+
+
+class Test(Value, frozen=True, eq=False):
     """A test: which entries fail, or which words of a vocabulary, whose codes are then in ``column``."""
 
     reason: Reason
@@ -59,14 +70,14 @@ class _Test(Value, frozen=True, eq=False):
     column: NDArray[np.int32] | NDArray[np.uint8] | None = None
 
 
-class _Failed(Value, frozen=True, eq=False):
+class Failed(Value, frozen=True, eq=False):
     """The first test failed by each entry, or by each word of a vocabulary, and how many are failed."""
 
     codes: Codes
     counts: NDArray[np.int8]
 
     @classmethod
-    def none(cls, length: int) -> _Failed:
+    def none(cls, length: int) -> Failed:
         """None failed, yet."""
         return cls(np.full(length, KEPT, dtype=np.int8), np.zeros(length, dtype=np.int8))
 
@@ -75,81 +86,109 @@ class _Failed(Value, frozen=True, eq=False):
         np.minimum(self.codes, codes, out=self.codes)
         np.add(self.counts, counts, out=self.counts)
 
+    def put(self, tests: Iterable[Test]) -> None:
+        """Put every entry to every test (in place); a test of words is made once for each word."""
+        by_column: dict[int, tuple[NDArray[np.int32] | NDArray[np.uint8], Failed]] = {}
+        for test in tests:
+            found = self
+            if test.column is not None and test.failing.any():
+                found = by_column.setdefault(id(test.column), (test.column, Failed.none(len(test.failing))))[1]
+            if test.column is None or found is not self:
+                found.add(np.where(test.failing, np.int8(code_of(test.reason)), KEPT), test.failing)
+        for column, words in by_column.values():
+            self.add(words.codes[column], words.counts[column])
+
 
 def exclude(question: Question) -> Excluded:
-    """Put every entry to every test; a test of words is made once for each word."""
-    failed = _Failed.none(len(question.offers))
-    by_column: dict[int, tuple[NDArray[np.int32] | NDArray[np.uint8], _Failed]] = {}
-    for test in _tests(question):
-        found = failed
-        if test.column is not None and test.failing.any():
-            found = by_column.setdefault(id(test.column), (test.column, _Failed.none(len(test.failing))))[1]
-        if test.column is None or found is not failed:
-            found.add(np.where(test.failing, np.int8(code_of(test.reason)), KEPT), test.failing)
-    for column, words in by_column.values():
-        failed.add(words.codes[column], words.counts[column])
+    """Put every entry to every test of the limits, the price and the engine."""
+    failed = Failed.none(len(question.offers))
+    failed.put(_tests(question))
     return Excluded(failed.codes, failed.counts <= 1)
 
 
-def _tests(question: Question) -> Iterator[_Test]:
-    yield from _card_tests(question)
-    limits, table = question.workload.limits, question.offers
+def _tests(question: Question) -> Iterator[Test]:
+    wanted = Wanted(limits=question.workload.limits, offers=question.offers, book=question.book)
+    yield unknown_card(wanted)
+    yield from card_tests(wanted)
+    narrow = NARROW.get(question.workload.precision)
+    if narrow is not None:
+        yield _by_card(wanted, Reason.ARITHMETIC, lambda card: _has_all(card, (narrow,)))
+    yield _by_card(wanted, Reason.ENGINE_UNSUPPORTED, lambda card: runs_on(question.engine, card))
+    yield from seller_tests(wanted)
+    if not wanted.limits.interruptible:
+        yield flagged(wanted, Reason.INTERRUPTIBLE, "interruptible")
+    yield from _price_tests(wanted)
+
+
+def seller_tests(wanted: Wanted) -> Iterator[Test]:
+    """Tests on how many cards are sold, by whom, where, on what market, and on what renting asks for."""
+    limits, table = wanted.limits, wanted.offers
     if limits.gpu_counts:
-        yield _Test(Reason.GPU_COUNT, ~_any_of(table.gpus, limits.gpu_counts))
+        yield Test(Reason.GPU_COUNT, ~_any_of(table.gpus, limits.gpu_counts))
     if limits.max_gpus is not None:
-        yield _Test(Reason.GPU_COUNT, table.gpus > limits.max_gpus)
-    wanted, unwanted = (
-        _ids(names, question.book.provider_ids) for names in (limits.providers, limits.exclude_providers)
+        yield Test(Reason.GPU_COUNT, table.gpus > limits.max_gpus)
+    included, excluded = (
+        _ids(names, wanted.book.provider_ids) for names in (limits.providers, limits.exclude_providers)
     )
-    if wanted or unwanted:
-        others = _words(table.providers, lambda name: not _chosen(name, wanted, unwanted))
-        yield _Test(Reason.PROVIDER, others, table.provider)
+    if included or excluded:
+        others = _words(table.providers, lambda name: not _chosen(name, included, excluded))
+        yield Test(Reason.PROVIDER, others, table.provider)
     if limits.regions:
         known = _words(table.places, lambda place: bool(place[0]))
-        yield _Test(Reason.REGION_UNKNOWN, ~known, table.place)
-        yield _Test(Reason.REGION, known & ~table.places_in(limits.regions), table.place)
+        yield Test(Reason.REGION_UNKNOWN, ~known, table.place)
+        yield Test(Reason.REGION, known & ~table.places_in(limits.regions), table.place)
     if limits.markets:
         others = _words(table.markets, lambda name: not _is_one_of(name, limits.markets))
-        yield _Test(Reason.MARKET, others, table.market)
-    if not limits.interruptible:
-        yield _flagged(question, Reason.INTERRUPTIBLE, "interruptible")
-    yield from _price_tests(question)
+        yield Test(Reason.MARKET, others, table.market)
+    if limits.access:
+        answers = [access_of(wanted, name) for name in table.providers]
+        yield Test(Reason.ACCESS, _words(answers, lambda answer: answer is False), table.provider)
+        yield Test(Reason.ACCESS_UNKNOWN, _words(answers, lambda answer: answer is None), table.provider)
 
 
-def _price_tests(question: Question) -> Iterator[_Test]:
-    table, rates = question.offers, question.book.rates
-    yield _flagged(question, Reason.SUPERSEDED, "superseded")
-    yield _flagged(question, Reason.PRICE_INVALID, "priced", fails=False)
-    yield _flagged(question, Reason.PRICE_INCOMPLETE, "excludes_host")
-    asked_for = _words(table.markets, lambda name: _is_named(name, question.workload.limits.markets))
+def access_of(wanted: Wanted, provider: str) -> bool | None:
+    """Whether a provider surely meets every need; None where that is open."""
+    known = wanted.book.access_of(provider)
+    answers = [meets_need(known, need) for need in wanted.limits.access]
+    if any(answer is False for answer in answers):
+        return False
+    return True if all(answer is True for answer in answers) else None
+
+
+def _price_tests(wanted: Wanted) -> Iterator[Test]:
+    table, rates = wanted.offers, wanted.book.rates
+    yield flagged(wanted, Reason.SUPERSEDED, "superseded")
+    yield flagged(wanted, Reason.PRICE_INVALID, "priced", fails=False)
+    yield flagged(wanted, Reason.PRICE_INCOMPLETE, "excludes_host")
+    asked_for = _words(table.markets, lambda name: _is_named(name, wanted.limits.markets))
     doubts = ((Reason.PRICE_FROM, "price_is_from"), (Reason.COMMITMENT_UNKNOWN, "commitment_unknown"))
     for reason, flag in doubts:
-        test = _flagged(question, reason, flag)
+        test = flagged(wanted, reason, flag)
         if asked_for.any():
-            test = _Test(reason, test.failing[table.flags] & ~asked_for[table.market])
+            test = Test(reason, test.failing[table.flags] & ~asked_for[table.market])
         yield test
-    yield _Test(Reason.NO_RATE, _words(table.currencies, lambda code: not rates.knows(code)), table.currency)
+    yield Test(Reason.NO_RATE, _words(table.currencies, lambda code: not rates.knows(code)), table.currency)
 
 
-def _card_tests(question: Question) -> Iterator[_Test]:
+def unknown_card(wanted: Wanted) -> Test:
+    """The test on whether the card is known at all."""
+    return _by_set(wanted, Reason.CARD_UNKNOWN, lambda shapes: not shapes)
+
+
+def card_tests(wanted: Wanted) -> Iterator[Test]:
     """Tests on what the card is; an offer of an unclear card passes only if every card it can be passes."""
-    limits, cards = question.workload.limits, question.book.accelerators
-    yield _by_set(question, Reason.CARD_UNKNOWN, lambda shapes: not shapes)
+    limits, cards = wanted.limits, wanted.book.accelerators
     if limits.gpus:
-        yield _by_set(question, Reason.CARD_NOT_ASKED, lambda s: any(x.accelerator not in limits.gpus for x in s))
+        yield _by_set(wanted, Reason.CARD_NOT_ASKED, lambda s: any(x.accelerator not in limits.gpus for x in s))
     if limits.vendors:
         vendors = {vendor.casefold() for vendor in limits.vendors}
         yield _by_set(
-            question,
+            wanted,
             Reason.CARD_NOT_ASKED,
             lambda s: any(cards[x.accelerator].vendor.casefold() not in vendors for x in s),
         )
     if limits.require:
-        yield _by_card(question, Reason.CARD_PROPERTY, lambda card: _has_all(card, limits.require))
-    narrow = NARROW.get(question.workload.precision)
-    if narrow is not None:
-        yield _by_card(question, Reason.ARITHMETIC, lambda card: _has_all(card, (narrow,)))
-    yield _by_card(question, Reason.ENGINE_UNSUPPORTED, lambda card: runs_on(question.engine, card))
+        yield _by_card(wanted, Reason.CARD_PROPERTY, lambda card: _has_all(card, limits.require))
 
 
 def _has_all(card: Accelerator, requirements: Iterable[str]) -> bool:
@@ -165,21 +204,22 @@ def runs_on(engine: Engine, card: Accelerator) -> bool:
     return least is None or has is None or has >= least
 
 
-def _flagged(question: Question, reason: Reason, flag: str, *, fails: bool = True) -> _Test:
+def flagged(wanted: Wanted, reason: Reason, flag: str, *, fails: bool = True) -> Test:
+    """A test on one of the truths about a price."""
     words = (np.arange(1 << len(FLAGS)) >> FLAGS.index(flag)) & 1 == fails
-    return _Test(reason, words, question.offers.flags)
+    return Test(reason, words, wanted.offers.flags)
 
 
-def _by_set(question: Question, reason: Reason, fails: Callable[[tuple[MachineShape, ...]], bool]) -> _Test:
-    return _Test(reason, _words(question.offers.shape_sets, fails), question.offers.shape_set)
+def _by_set(wanted: Wanted, reason: Reason, fails: Callable[[tuple[MachineShape, ...]], bool]) -> Test:
+    return Test(reason, _words(wanted.offers.shape_sets, fails), wanted.offers.shape_set)
 
 
-def _by_card(question: Question, reason: Reason, passes: Callable[[Accelerator], bool]) -> _Test:
+def _by_card(wanted: Wanted, reason: Reason, passes: Callable[[Accelerator], bool]) -> Test:
     """A test that every card of a set must pass; each card is looked at once."""
-    cards = question.book.accelerators
-    names = {shape.accelerator for shapes in question.offers.shape_sets for shape in shapes}
+    cards = wanted.book.accelerators
+    names = {shape.accelerator for shapes in wanted.offers.shape_sets for shape in shapes}
     failing = {name for name in names if not passes(cards[name])}
-    return _by_set(question, reason, lambda shapes: any(shape.accelerator in failing for shape in shapes))
+    return _by_set(wanted, reason, lambda shapes: any(shape.accelerator in failing for shape in shapes))
 
 
 def _any_of(column: NDArray[np.int32], wanted: Iterable[int]) -> Bools:

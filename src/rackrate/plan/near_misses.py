@@ -7,10 +7,13 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from rackrate.offers.offer import Offer
 from rackrate.plan.answer import Nearest, Reason, ShapeEstimate
 from rackrate.plan.budget import budget_for_plan
 from rackrate.plan.changes import change_for_filter
 from rackrate.plan.columns import floor
+from rackrate.plan.filters import Wanted
+from rackrate.plan.limit_changes import unmet
 from rackrate.plan.outcomes import Outcomes
 from rackrate.plan.pricing import finish_hours
 from rackrate.plan.question import Question
@@ -42,7 +45,15 @@ def nearest_but_for_filter(question: Question, reason: Reason, rows: Rows, searc
     offer = question.offers.first_offer(best[1])
     cost = search.likely(best[1], question.offers.number(best[1]))
     change, shown = change_for_filter(question, reason, offer), None if reason in _PRICE_IN_DOUBT else cost
-    return Nearest(offer=offer, observed="", limit="", change=change, cost=shown)
+    return Nearest(offer=offer, observed=_seen(question, reason, offer), limit="", change=change, cost=shown)
+
+
+def _seen(question: Question, reason: Reason, offer: Offer) -> str:
+    """What is known of what renting asks for, where that is the reason."""
+    if reason not in {Reason.ACCESS, Reason.ACCESS_UNKNOWN}:
+        return ""
+    wanted = Wanted(limits=question.workload.limits, offers=question.offers, book=question.book)
+    return unmet(wanted, offer)
 
 
 def _sets_by_price(question: Question, rows: Rows, prices: Floats, outcomes: Outcomes) -> Iterator[tuple[float, Rows]]:

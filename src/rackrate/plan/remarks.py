@@ -13,6 +13,7 @@ from rackrate.plan.question import Question
 from rackrate.problems import Code, Finding, Severity
 from rackrate.speed.startup import stored_bytes
 from rackrate.units import format_bytes
+from rackrate.workload.needs import written
 from rackrate.workload.workload import Workload
 
 STALE_DAYS = 60
@@ -31,6 +32,7 @@ def remarks(question: Question, plan: Plan) -> tuple[Finding, ...]:
 def _about_offer(question: Question, plan: Plan) -> Iterator[Finding | None]:
     offer = plan.offer
     yield from offer.findings
+    yield _access(question, plan)
     age = (question.at - offer.observed_on).days
     if offer.observed_how == NOT_AFTER:
         seen = f"the price has no date; it was there on {offer.observed_on} at the latest"
@@ -55,6 +57,21 @@ def _about_offer(question: Question, plan: Plan) -> Iterator[Finding | None]:
     if len(plan.estimates) > 1 and all(f.code is not Code.AMBIGUOUS_CARD for f in offer.findings):
         names = " or ".join(e.shape.accelerator for e in plan.estimates)
         yield _warn(Code.AMBIGUOUS_CARD, offer, f"the source does not say which card: {names}", "ask the provider")
+
+
+def _access(question: Question, plan: Plan) -> Finding | None:
+    """What is known to stand between a renter and the provider."""
+    known = [fact for fact in question.book.access_of(plan.offer.provider) if fact.key != "regions"]
+    if not known:
+        return None
+    return Finding(
+        code=Code.ACCESS,
+        severity=Severity.INFO,
+        subject=plan.offer.id,
+        observed=f"{plan.offer.provider}: {'; '.join(map(written, known))}",
+        action="see to it before the hour you need the machine",
+        source="; ".join(dict.fromkeys(fact.source for fact in known)),
+    )
 
 
 def _about_fit(question: Question, plan: Plan) -> Iterator[Finding | None]:

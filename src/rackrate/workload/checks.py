@@ -5,6 +5,7 @@ from __future__ import annotations
 from rackrate.problems import Code
 from rackrate.workload.draft import Draft
 from rackrate.workload.keys import KEYS, Key
+from rackrate.workload.needs import parse_need
 from rackrate.workload.requirements import parse_requirement
 from rackrate.workload.workload import Task
 
@@ -162,6 +163,11 @@ def check_limits(draft: Draft) -> None:
             parse_requirement(text)
         except ValueError as wrong:
             draft.problem("limits.require", Code.BAD_VALUE, text, "a property of cards", str(wrong))
+    for text in draft.texts("limits.access"):
+        try:
+            parse_need(text)
+        except ValueError as wrong:
+            draft.problem("limits.access", Code.BAD_VALUE, text, "something that renting needs", str(wrong))
 
 
 def _outranked(draft: Draft, one: str, other: str) -> str | None:

@@ -97,6 +97,7 @@ WHAT = (
         path="currency",
         kind="text",
         flag="--currency",
+        names="currency",
         rule="the budget's currency, else USD",
         help="Currency to compare and show costs in (ISO 4217).",
         example="CNY",

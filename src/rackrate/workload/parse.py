@@ -10,6 +10,7 @@ from rackrate.workload.checks import check_limits, check_scopes, check_sizes, sp
 from rackrate.workload.decide import decide_serving, decide_training, decide_use
 from rackrate.workload.draft import Draft
 from rackrate.workload.keys import KEYS
+from rackrate.workload.needs import needs
 from rackrate.workload.request import Request
 from rackrate.workload.requirements import requirements
 from rackrate.workload.resolve import (
@@ -71,6 +72,13 @@ def parse(request: Request, book: FactBook) -> Parsed | tuple[Finding, ...]:
     )
     _warn_of_context(draft, workload, chosen.engine)
     return Parsed(workload=workload, warnings=tuple(draft.findings))
+
+
+def parse_limits(request: Request, book: FactBook) -> Limits | tuple[Finding, ...]:
+    """The limits in ``request`` without a workload, or everything that is wrong with them."""
+    draft = Draft(request)
+    limits = _limits(draft, book)
+    return tuple(draft.findings) if draft.refused else limits
 
 
 def _look_up(draft: Draft, book: FactBook, *, needed: bool) -> None:
@@ -147,6 +155,7 @@ def _limits(draft: Draft, book: FactBook) -> Limits:
         interruptible=draft.constant("limits.interruptible", bool),
         require=requirements(draft.texts("limits.require")),
         vendors=named_vendors(draft, book),
+        access=needs(draft.texts("limits.access")),
     )
 
 

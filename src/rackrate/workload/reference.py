@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from rackrate.workload.keys import KEYS, Key, shorthand_of
+from rackrate.workload.needs import NEEDS
 from rackrate.workload.reasons import REASONS
 from rackrate.workload.requirements import PROPERTIES
 from rackrate.workload.values import expected
@@ -91,7 +92,12 @@ def _properties() -> str:
         "## Properties for `limits.require`\n\n"
         f"{names}.\n\n"
         "Memory is compared as sold, not as usable. A property that no source states for a card is unknown,\n"
-        "which is not a pass.\n"
+        "which is not a pass.\n\n"
+        "## Needs for `limits.access`\n\n"
+        f"{', '.join(f'`{need}`' for need in NEEDS)}.\n\n"
+        "Held against what public sources state of a provider (`rackrate facts show PROVIDER`). What no source\n"
+        "states, or states under a condition alone, is unknown, which is not a pass: such offers are counted by\n"
+        "themselves. Of a resold machine the reseller counts.\n"
     )
 
 

@@ -110,6 +110,7 @@ class Limits(Value, frozen=True, kw_only=True):
     interruptible: bool = False
     require: tuple[str, ...] = ()
     vendors: tuple[str, ...] = ()
+    access: tuple[str, ...] = ()
 
 
 class Use(Value, frozen=True, kw_only=True):
