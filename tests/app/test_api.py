@@ -83,7 +83,7 @@ def test_documents_are_plain_json():
 def test_the_verbs_take_the_same_question_the_same_way():
     parameters = {name: list(inspect.signature(getattr(api, name)).parameters) for name in ("plan", "fit")}
     assert parameters["plan"][:2] == parameters["fit"][:2] == ["asked", "flags"]
-    assert all("at" in inspect.signature(getattr(api, name)).parameters for name in ("plan", "fit", "gpu"))
+    assert all("at" in inspect.signature(getattr(api, name)).parameters for name in ("plan", "fit", "gpu", "offers"))
 
 
 def test_the_names_of_the_api_are_all_that_it_shows():
@@ -104,7 +104,7 @@ def test_the_api_is_used_as_a_type_checker_is_told():
 
 
 def test_what_the_type_checker_is_told_is_so():
-    code = "import sys; sys.path.insert(0, 'tests/typing'); import api as a; a.plan(), a.fit(), a.gpu(), a.model(), a.text(); assert a.refused()"
+    code = "import sys; sys.path.insert(0, 'tests/typing'); import api as a; a.plan(), a.fit(), a.gpu(), a.model(), a.offers(), a.text(); assert a.refused()"
     subprocess.run([sys.executable, "-W", "error", "-c", code], cwd=ROOT, check=True)
 
 

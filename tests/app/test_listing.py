@@ -185,6 +185,23 @@ def test_lines_that_cannot_be_read_are_told_with_the_next_step(lists, tmp_path):
     assert "3 cells instead of 27" in " ".join(packed.out.split())
 
 
+@pytest.mark.parametrize("columns", [False, True])
+@pytest.mark.parametrize("price", ["0", "-1", "nan"])
+def test_a_price_that_is_none_is_left_out_and_harms_nothing(lists, tmp_path, price, columns):
+    path = lists / "offers-mine.csv"
+    header, first, *rest = path.read_text("utf-8").splitlines()
+    cells = first.split(",")
+    at = catalog.Record._fields.index("price")
+    free = ",".join([*cells[:at], price, *cells[at + 1 :]])
+    path.write_text("\n".join([header, free, *rest]) + "\n", "utf-8")
+    if columns:
+        long_lists.pack(lists, tmp_path / "my.columns", at=AT)
+    found = api.offers({"history": True}, over=tmp_path / "my.columns" if columns else lists, limit=1000, at=AT)
+    assert found.found == len(rest)
+    assert [(one.reason, one.count, one.nearest) for one in found.left_out] == [("price_invalid", 1, None)]
+    assert all(Decimal(offer.price_per_hour) > 0 for offer in found.offers)
+
+
 BAD = {
     "empty.csv": b"",
     "other.csv": b"a,b,c\n1,2,3\n",

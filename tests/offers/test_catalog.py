@@ -221,6 +221,7 @@ def cell(column, value):
         ("observed_on", "20261101"),
         ("observed_on", "2026-W44-1"),
         ("observed_on", "1.11.2026"),
+        ("price", "1e999"),
         ("gpus", "0"),
         ("gpus", "-1"),
         ("share", "3/2"),

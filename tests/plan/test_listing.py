@@ -83,7 +83,7 @@ def test_what_a_test_alone_keeps_out_comes_in_without_it(name):
     given = CASES[name].given
     for one in listed(listing(**given), ["per_gpu"]).left_out:
         assert 0 <= one.alone <= one.count
-        assert (one.nearest is None) == (one.alone == 0)
+        assert (one.nearest is None) == (one.alone == 0 or one.reason is Reason.PRICE_INVALID)
         if one.reason is Reason.SUPERSEDED and one.alone:
             assert one.nearest in listed(listing(**given, history=True), ["per_gpu"]).numbers
         if one.reason is Reason.PRICE_ABOVE and one.change:

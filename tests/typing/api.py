@@ -4,7 +4,16 @@ from datetime import date
 from typing import assert_type
 
 from rackrate import api
-from rackrate.api import Finding, FitDocument, GpuDocument, ModelDocument, PlanDocument, Refused, to_json
+from rackrate.api import (
+    Finding,
+    FitDocument,
+    GpuDocument,
+    ModelDocument,
+    OffersDocument,
+    PlanDocument,
+    Refused,
+    to_json,
+)
 
 JOB = {"model": "meta-llama/Llama-2-7b-hf", "task": "lora", "training": {"tokens": "30M"}}
 
@@ -51,6 +60,14 @@ def model() -> ModelDocument:
     assert_type(answer, ModelDocument)
     assert_type([each.params_total for each in answer.models], list[int])
     assert_type([kept.contexts[0].bytes.likely for kept in answer.models[0].cache], list[float])
+    return answer
+
+
+def offers() -> OffersDocument:
+    """A price list."""
+    answer = api.offers({"gpus": ["a40"], "max_price": "2 USD"}, limit=3, at=date(2026, 11, 30))
+    assert_type(answer, OffersDocument)
+    assert_type([offer.shown_per_gpu_hour for offer in answer.offers], list[str | None])
     return answer
 
 

@@ -5,6 +5,7 @@ The columns are described in ``data/README.md``.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import NamedTuple
@@ -80,7 +81,7 @@ class Reader:
             self.place(provider, region),
             market,
             currency,
-            float(price),
+            price_of(price),
             term,
             hours_of(hours),
             truth_of(prepaid),
@@ -152,6 +153,14 @@ def count_of(text: str) -> int:
     if int(text) < 1:
         raise ValueError(f"not one card or more: {text!r}")
     return int(text)
+
+
+def price_of(text: str) -> float:
+    """A price; none is infinite. What is no price above 0 stays in the table, as one that is not valid."""
+    price = float(text)
+    if math.isinf(price):
+        raise ValueError(f"no price: {text!r}")
+    return price
 
 
 def hours_of(text: str) -> float:

@@ -17,7 +17,17 @@ from rackrate.offers.columns import Coded, Conditions, Machine, OfferColumns, di
 from rackrate.offers.conflicts import DATE_IS_SURE
 from rackrate.offers.meter import SoldTerm
 from rackrate.offers.offer import Offer
-from rackrate.offers.price_list import Reader, Record, base_id, count_of, hours_of, offer_of, share_of, truth_of
+from rackrate.offers.price_list import (
+    Reader,
+    Record,
+    base_id,
+    count_of,
+    hours_of,
+    offer_of,
+    price_of,
+    share_of,
+    truth_of,
+)
 from rackrate.offers.table import Bools, Codes
 from rackrate.problems import Code, Finding
 from rackrate.units import parse_day
@@ -166,7 +176,7 @@ def _numbers(column: Coded[str], number: Callable[[str], float]) -> NDArray[np.f
 def _price(text: str) -> None:
     if len(text.partition("e")[0].replace(".", "").lstrip("-0")) > MOST_DIGITS:
         raise ValueError(f"more than {MOST_DIGITS} digits: {text!r}")
-    float(text)
+    price_of(text)
 
 
 def _or_empty(parse: Callable[[str], object]) -> Callable[[str], object]:

@@ -66,7 +66,7 @@ class Listing(Value, frozen=True, kw_only=True, eq=False):
 
 
 class LeftOut(Value, frozen=True, kw_only=True):
-    """Offers left out by one test: how many, how many by this test ``alone``, and the cheapest of these."""
+    """Offers left out by one test: how many, how many by this test ``alone``, and the cheapest of these, if any is."""
 
     reason: Reason
     count: int
@@ -203,7 +203,7 @@ def _left_out(listing: Listing, columns: Columns, failed: Failed) -> Iterator[Le
         if not counts[code]:
             continue
         alone = np.flatnonzero((failed.codes == code) & (failed.counts == 1))
-        nearest = _cheapest(columns, alone)
+        nearest = None if reason is Reason.PRICE_INVALID else _cheapest(columns, alone)
         offer = None if nearest is None else listing.offers.offer(nearest)
         change = None if offer is None else _change(listing, reason, offer)
         yield LeftOut(reason=reason, count=int(counts[code]), alone=len(alone), nearest=nearest, change=change)
@@ -221,11 +221,12 @@ def _change(listing: Listing, reason: Reason, offer: Offer) -> Change | None:
     """The one limit to loosen so that ``offer`` is listed."""
     if reason is Reason.GPU_COUNT and listing.min_gpus is not None and offer.gpus < listing.min_gpus:
         return Change(knob="min_gpus", before=str(listing.min_gpus), after=str(offer.gpus))
+    if reason is Reason.PRICE_ABOVE:
+        return _price_change(listing, offer)
     table = {
         Reason.SUPERSEDED: Change(knob="history", before="false", after="true"),
         Reason.CURRENCY: Change(knob="priced_in", before=", ".join(listing.currencies), after=offer.price.currency),
         Reason.OLDER: Change(knob="seen_since", before=f"{listing.seen_since}", after=offer.observed_on.isoformat()),
-        Reason.PRICE_ABOVE: _price_change(listing, offer),
     }
     return table[reason] if reason in table else change_of_limit(listing.wanted, reason, offer)
 
