@@ -22,8 +22,8 @@ from claims import known
 from claims.asking import AS_OF, printed
 from claims.page import claims_page
 
-from rackrate.app import wire, wire_facts, wire_models, wire_offers
 from rackrate.app.context import facts
+from rackrate.app.wire_all import DOCUMENTS
 from rackrate.cli.main import VERBS
 from rackrate.cli.main import main as command_line
 from rackrate.facts import bundled
@@ -33,7 +33,6 @@ from rackrate.workload.reference import workload_reference
 
 ROOT = Path(__file__).parents[1]
 SCHEMAS = ROOT / "src" / "rackrate" / "app" / "schemas"
-DOCUMENTS = wire.DOCUMENTS | wire_facts.DOCUMENTS | wire_models.DOCUMENTS | wire_offers.DOCUMENTS
 COMMAND = "python tools/build_docs.py"
 MADE = f"<!-- Made by `{COMMAND}`; changes here are lost. -->\n\n"
 

@@ -9,9 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from rackrate.app import wire, wire_facts, wire_models, wire_offers
-
-DOCUMENTS = wire.DOCUMENTS | wire_facts.DOCUMENTS | wire_models.DOCUMENTS | wire_offers.DOCUMENTS
+from rackrate.app.wire_all import DOCUMENTS
 
 FOLDER = Path(__file__).parents[1] / "src" / "rackrate" / "app" / "schemas"
 

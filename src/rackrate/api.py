@@ -18,10 +18,13 @@ from rackrate.app.gpus import gpu
 from rackrate.app.listing import offers
 from rackrate.app.models import model
 from rackrate.app.planning import plan
+from rackrate.app.speeds import speed
 from rackrate.app.version import VERSION
-from rackrate.app.wire import FitDocument, GpuDocument, PlanDocument
+from rackrate.app.wire import GpuDocument, PlanDocument
+from rackrate.app.wire_fit import FitDocument
 from rackrate.app.wire_models import ModelDocument
 from rackrate.app.wire_offers import OffersDocument
+from rackrate.app.wire_speed import SpeedDocument
 from rackrate.problems import Finding, Refused
 
 __all__ = [
@@ -33,6 +36,7 @@ __all__ = [
     "OffersDocument",
     "PlanDocument",
     "Refused",
+    "SpeedDocument",
     "check_facts",
     "fit",
     "gpu",
@@ -40,5 +44,6 @@ __all__ = [
     "offers",
     "plan",
     "show_facts",
+    "speed",
     "to_json",
 ]

@@ -11,8 +11,10 @@ from pathlib import Path
 import msgspec
 from click.testing import CliRunner
 
+from rackrate.app import wire, wire_fit
 from rackrate.app.context import facts
-from rackrate.app.wire import DOCUMENTS, Document, FitDocument, GpuDoc, GpuDocument, PlanDocument
+from rackrate.app.wire import Document, GpuDoc, GpuDocument, PlanDocument
+from rackrate.app.wire_fit import FitDocument
 from rackrate.cli.main import main
 from rackrate.units import GB, GIB
 
@@ -51,7 +53,7 @@ def printed(command: str, *more: str, color: bool = False) -> str:
 @cache
 def _document(command: str) -> Document:
     verb = shlex.split(command)[1]
-    return msgspec.json.decode(printed(command, "--json"), type=DOCUMENTS[verb])
+    return msgspec.json.decode(printed(command, "--json"), type=(wire.DOCUMENTS | wire_fit.DOCUMENTS)[verb])
 
 
 def fit(command: str) -> FitDocument:

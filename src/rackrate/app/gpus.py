@@ -16,11 +16,9 @@ from rackrate.facts.names import resolve_card
 from rackrate.facts.suits import lacks
 from rackrate.money import Money
 from rackrate.offers.offer import Offer
+from rackrate.plan.cheapest import ON_DEMAND
 from rackrate.problems import Code, Finding, Refused
 from rackrate.values import replace
-
-ON_DEMAND = frozenset({"on_demand", "on_demand_secure", "on_demand_community", "marketplace_on_demand"})
-"""Markets whose machines come by the hour, without a commitment and without being taken away."""
 
 
 def gpu(cards: str | Sequence[str] = (), *, currency: str = "USD", at: date | None = None) -> GpuDocument:

@@ -77,7 +77,7 @@ def _named(names: Sequence[str], here: Context) -> list[tuple[Model, str]]:
     found: dict[str, tuple[Model, str]] = {}
     problems: list[Finding] = []
     for text in names[:_MODELS_AT_MOST]:
-        own = own_model(text, here.book)
+        own = own_model(text, here.book, or_base=False)
         if own is None:
             known = resolve_model(text, here.book.model_ids)
             if isinstance(known, Finding):

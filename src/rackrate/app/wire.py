@@ -106,32 +106,6 @@ class WorkloadDoc(Part, frozen=True, kw_only=True):
     horizon_hours: float | None = None
 
 
-class FitDocument(Document, frozen=True, kw_only=True):
-    """Answer of ``fit``: does it fit, what fills the card, what would make it fit."""
-
-    workload: WorkloadDoc
-    accelerator: str
-    product: str
-    gpus: int
-    layout: str
-    interconnect: str
-    verdict: str
-    metric: str
-    peak_bytes: RangeDoc
-    allocated_bytes: RangeDoc
-    reserved_bytes: RangeDoc
-    peak_phase: str
-    usable_bytes: float
-    memory_total_bytes: float
-    headroom_bytes: float
-    components: list[ComponentDoc]
-    phases: list[PhaseDoc]
-    cache: CacheDoc | None
-    changes: list[ChangeDoc]
-    assumptions: list[AssumptionDoc]
-    warnings: list[FindingDoc]
-
-
 class PlanFitDoc(Part, frozen=True, kw_only=True):
     """Fit of one plan."""
 
@@ -477,7 +451,6 @@ class ProblemDocument(Document, frozen=True, kw_only=True):
 
 DOCUMENTS: dict[str, type[Document]] = {
     "plan": PlanDocument,
-    "fit": FitDocument,
     "gpu": GpuDocument,
     "problems": ProblemDocument,
 }

@@ -5,32 +5,35 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from rackrate.cli import words
+from rackrate.cli import fit_parts, words
 from rackrate.cli.layout import Part, Table, drawn, pairs
 from rackrate.cli.numbers import bytes_span
 from rackrate.cli.sections import assumptions, warnings, workload_line
 from rackrate.units import GIB, MB, format_bytes
 
 if TYPE_CHECKING:
-    from rackrate.app.wire import CacheDoc, FitDocument
+    from rackrate.app.wire import CacheDoc, ComponentDoc
+    from rackrate.app.wire_fit import FitDocument
 
 _BAR_CELLS = 56
 _FILLS = "█▓▒░#=+~-·"
 
 
 def table(document: FitDocument) -> Table:
-    """The account: a row for each component."""
+    """The account: a row for each component on each number of cards, beside the verdict."""
     rows = tuple(
-        (c.name, c.phase, *(f"{b / GIB:.3f}" for b in (c.bytes.low, c.bytes.likely, c.bytes.high)), c.note)
-        for c in document.components
+        (*(document.accelerator, str(on.gpus), on.verdict or "", on.layout or ""), *cells)
+        for on in document.counts
+        for cells in (map(_component, on.components) if on.components else [("", "", "", "", "", on.reason or "")])
     )
-    keys = ("component", "phase", "low_gib", "likely_gib", "high_gib", "note")
-    return Table(
-        keys=keys,
-        titles=("component", "held in", "low GiB", "GiB", "high GiB", "note"),
-        rows=rows,
-        right=frozenset({2, 3, 4}),
-    )
+    keys = ("accelerator", "gpus", "verdict", "layout", "component", "phase", "low_gib", "likely_gib", "high_gib")
+    titles = ("card", "n", "verdict", "layout", "component", "held in", "low GiB", "GiB", "high GiB", "note")
+    return Table(keys=(*keys, "note"), titles=titles, rows=rows, right=frozenset({1, 6, 7, 8}))
+
+
+def _component(part: ComponentDoc) -> tuple[str, ...]:
+    sizes = (f"{size / GIB:.3f}" for size in (part.bytes.low, part.bytes.likely, part.bytes.high))
+    return (part.name, part.phase, *sizes, part.note)
 
 
 def _account(document: FitDocument) -> Table:
@@ -59,6 +62,8 @@ def screen(document: FitDocument) -> Iterator[Part]:
     yield drawn(_account(document))
     yield ""
     yield from _changes(document)
+    yield from fit_parts.counts(document)
+    yield from fit_parts.more(document)
     yield from assumptions(document.assumptions)
     yield from warnings(document.warnings)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from rackrate.cli import words
@@ -53,16 +53,18 @@ def _short(value: float) -> str:
 
 def measured(gpu: GpuDoc) -> Iterator[Part]:
     """What was reached with the card, beside what is published."""
-    shown = [doc for doc in gpu.measured if doc.kind in HOW and doc.quantity in QUANTITIES]
+    found = measured_table(gpu.measured)
+    yield "No measurement that is surely of this card is known." if found is None else drawn(found)
+    yield ""
+
+
+def measured_table(figures: Iterable[MeasuredDoc]) -> Table | None:
+    """Measurements that people read, in one order whatever the card; None where there are none."""
+    shown = [doc for doc in figures if doc.kind in HOW and doc.quantity in QUANTITIES]
     order = {name: place for place, name in enumerate((*QUANTITIES, *HOW))}
     rows = tuple(map(_measured_row, sorted(shown, key=lambda doc: (order[doc.quantity], order[doc.kind], doc.gpus))))
-    if not rows:
-        yield "No measurement that is surely of this card is known."
-        yield ""
-        return
     heads = ("measured by others", "how", "reached", "of published")
-    yield drawn(Table(keys=heads, titles=heads, rows=rows, right=frozenset({3})))
-    yield ""
+    return Table(keys=heads, titles=heads, rows=rows, right=frozenset({3})) if rows else None
 
 
 def _measured_row(doc: MeasuredDoc) -> tuple[str, ...]:

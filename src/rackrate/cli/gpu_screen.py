@@ -250,7 +250,7 @@ def _card(document: GpuDocument) -> Iterator[Part]:
     yield ""
     shown = [_fact(gpu, quantity) for quantity in _QUANTITIES.values()]
     sources = list(dict.fromkeys(fact.source for fact in shown if fact is not None))
-    yield pairs([(f"  {name}", value(gpu) + _cited(gpu, name, sources)) for name, value in _ROWS[2:]])
+    yield pairs([(f"  {name}", _with_source(value(gpu), gpu, name, sources)) for name, value in _ROWS[2:]])
     yield ""
     yield from gpu_parts.suits(gpu)
     yield from gpu_parts.sizes(gpu)
@@ -266,14 +266,14 @@ def _card(document: GpuDocument) -> Iterator[Part]:
     yield "Every fact with its unit, kind, condition and source: --csv, --md or --json."
 
 
-def _cited(gpu: GpuDoc, row: str, sources: list[str]) -> str:
-    """The number of the source of a row, and how the number is known when it was not published."""
+def _with_source(text: str, gpu: GpuDoc, row: str, sources: list[str]) -> str:
+    """The number of a row, how it is known when it was not published, and the number of its source."""
     fact = _fact(gpu, _QUANTITIES.get(row, ""))
     if fact is None:
-        return ""
-    kind = "" if fact.kind == "published" else f", {fact.kind}"
+        return text
+    said = fact.kind == "published" or text.endswith(f"({fact.kind})")
     condition = f" ({fact.condition})" if fact.condition else ""
-    return f"{condition}{kind} [{sources.index(fact.source) + 1}]"
+    return f"{text}{condition}{'' if said else f', {fact.kind}'} [{sources.index(fact.source) + 1}]"
 
 
 def _offers(gpu: GpuDoc) -> Iterator[Part]:

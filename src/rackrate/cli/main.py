@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import atexit
+import errno
 import gc
 import importlib
 import os
+import sys
 
 import click
 
@@ -16,6 +18,7 @@ _FORM = "rackrate.form"
 VERBS = {
     "plan": "What should I rent for this?",
     "fit": "Does it fit, and what would make it fit?",
+    "speed": "How fast, what limits it, and are more cards faster?",
     "gpu": "What is this card? Several ids compare side by side.",
     "offers": "What is on offer? A price list to filter and sort.",
     "model": "What is this model: size, weights by format, KV cache?",
@@ -44,6 +47,8 @@ class Verbs(click.Group):
         """Like click's; what is wrong with the flags before the verb is told as every problem is."""
         form = "json" if "--json" in args else None
         with told(form):
+            if sys.stdout is None:  # closed before the start, as `>&-` does
+                raise OSError(errno.EBADF, "it is closed", "standard output")
             ctx = super().make_context(info_name, args, parent, **extra)
         ctx.meta[_FORM] = form
         return ctx

@@ -45,6 +45,15 @@ def hours_span(span: RangeDoc) -> str:
     return _span(*map(format_hours, (span.likely, span.low, span.high)))
 
 
+def seconds_span(span: RangeDoc) -> str:
+    """``0.31 s (0.26 s to 0.4 s)``; milliseconds below a tenth of a second."""
+    return _span(*map(_seconds, (span.likely, span.low, span.high)))
+
+
+def _seconds(seconds: float) -> str:
+    return f"{seconds:,.3g} s" if seconds >= _MILLISECONDS_BELOW else f"{seconds * 1000:.3g} ms"
+
+
 def hours(count: float) -> str:
     """Hours for a column: two places up to a hundred, then whole."""
     return f"{count:.2f}" if count < _LONG_RUN_HOURS else f"{count:,.0f}"
@@ -60,6 +69,7 @@ def _span(likely: str, low: str, high: str) -> str:
     return likely if low == high else f"{likely} ({low} to {high})"
 
 
+_MILLISECONDS_BELOW = 0.1
 _LEAST_SHOWN = 0.01
 _LONG_RUN_HOURS = 100
 

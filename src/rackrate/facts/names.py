@@ -26,6 +26,9 @@ _MAKERS = ("nvidia", "amd", "intel", "huawei", "geforce", "tesla", "instinct", "
 _DRIVER = "nvidia "
 """How the names begin that NVIDIA's driver prints since version 465."""
 
+_LINES = ("quadro", "tesla", "geforce")
+"""Product lines that stand in some products' own names."""
+
 _MARKS = (" x", "_", "*", "[", "mig ", "grid ", " with ", " mod", "...", "modified", "modded")
 """What stands around a name that is not plain, in lower case; a count (8x) or a vGPU's size (-8q) does, too."""
 
@@ -116,6 +119,7 @@ def resolve_plain(
         model, memory_said, form_said = split_name(text)
         named = cards_named(model, cards)
     memory = memory_gb or memory_said
+    named = _of_line(named, lower)
     found = _of_type(_of_form(cards_of_memory(named, memory), form_factor or form_said), lower)
     if any(not card.modified for card in found) and (memory is None or len(found) > 1):
         found = [card for card in found if not card.modified]
@@ -149,6 +153,15 @@ def _of_type(cards: list[Accelerator], text: str) -> list[Accelerator]:
         return cards
     same = [card for card in cards if card.memory_type.casefold() in text.replace("(", " ").split()]
     return same or cards
+
+
+def _of_line(cards: list[Accelerator], text: str) -> list[Accelerator]:
+    """The cards whose products carry the line that the text names, if any does: others' names leave it out.
+
+    ``Quadro RTX 6000`` is another card than the ``RTX 6000`` of the Ada generation.
+    """
+    line = next((line for line in _LINES if line in text), None)
+    return cards if line is None else [card for card in cards if line in card.product.casefold()] or cards
 
 
 def _of_form(cards: list[Accelerator], form: str) -> list[Accelerator]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from rackrate.memory.fit import Candidates, smallest_changes
+from rackrate.memory.fit import Candidates
 from rackrate.offers.offer import MachineShape, Offer
 from rackrate.plan.answer import Change, NoEstimate, Reason, ShapeEstimate
 from rackrate.plan.filters import Wanted
@@ -15,6 +15,7 @@ from rackrate.plan.pricing import finish_hours
 from rackrate.plan.question import Question
 from rackrate.plan.shapes import Estimator
 from rackrate.plan.slices import as_rented
+from rackrate.plan.to_fit import changes_to_fit
 from rackrate.values import replace
 from rackrate.workload.workload import Serving, Workload
 
@@ -59,7 +60,7 @@ def _to_fit(question: Question, failure: NoEstimate) -> Iterator[Tried]:
         return
     card = as_rented(question.book.accelerators[shape.accelerator], shape)
     candidates = Candidates(formats=tuple(question.book.formats.values()))
-    for found in smallest_changes(question.workload, card, layout, question.engine, candidates):
+    for found in changes_to_fit(Estimator(question), card, layout, candidates):
         change = Change(knob=found.knob, before=found.before, after=found.after)
         yield change, found.case.workload, replace(shape, gpus=max(shape.gpus, found.case.layout.gpus))
 

@@ -22,7 +22,7 @@ from rackrate.plan.question import Question
 from rackrate.values import Value
 from rackrate.workload.needs import meets_need
 from rackrate.workload.requirements import meets
-from rackrate.workload.workload import Limits
+from rackrate.workload.workload import Limits, Workload
 
 Bools = NDArray[np.bool_]
 Codes = NDArray[np.int8]
@@ -202,6 +202,17 @@ def runs_on(engine: Engine, card: Accelerator) -> bool:
         return False
     least, has = engine.min_compute_capability, card.compute_capability
     return least is None or has is None or has >= least
+
+
+def can_do(workload: Workload, engine: Engine, card: Accelerator) -> bool:
+    """Whether the engine runs on ``card`` and the card has the arithmetic that ``workload`` asks for."""
+    return runs_on(engine, card) and lacking_arithmetic(workload, card) is None
+
+
+def lacking_arithmetic(workload: Workload, card: Accelerator) -> str | None:
+    """The property of arithmetic that ``workload`` needs and ``card`` has not for sure; None where nothing lacks."""
+    needed = NARROW.get(workload.precision)
+    return None if needed is None or meets(card, needed) is True else needed
 
 
 def flagged(wanted: Wanted, reason: Reason, flag: str, *, fails: bool = True) -> Test:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
 
 from rackrate.evidence import Range, Unknown
 from rackrate.facts.accelerator import Accelerator
@@ -66,8 +67,15 @@ class Estimator:
     def outcome(self, shape: MachineShape) -> Outcome:
         """The best estimate for a shape, or the test that it failed with the number closest to passing."""
         if shape not in self._outcomes:
-            self._outcomes[shape] = _best(self, shape)
+            self._outcomes[shape] = _best(self, shape, _outcome)
         return self._outcomes[shape]
+
+    def alone(self, shape: MachineShape) -> Outcome:
+        """The best estimate of one machine that gets the whole work, in time or not.
+
+        Of layouts that fit alike, those that meet the targets of latency come first, then the fastest.
+        """
+        return _best(self, shape, _alone)
 
     def layouts(self, gpus: int) -> tuple[Layout, ...]:
         """The layouts over ``gpus`` cards."""
@@ -113,25 +121,32 @@ class _Trial(Value, frozen=True, kw_only=True):
         )
 
 
-def _best(estimator: Estimator, shape: MachineShape) -> Outcome:
+def _best(estimator: Estimator, shape: MachineShape, judge: Callable[[_Trial], Outcome]) -> Outcome:
     card = as_rented(estimator.question.book.accelerators[shape.accelerator], shape)
     tried = [
-        _outcome(_Trial(estimator=estimator, shape=shape, card=card, layout=layout))
+        judge(_Trial(estimator=estimator, shape=shape, card=card, layout=layout))
         for layout in estimator.layouts(shape.gpus)
     ]
     done = [t for t in tried if isinstance(t, ShapeEstimate)]
     if done:
-        return min(done, key=_preference)
+        return min(done, key=lambda found: _preference(estimator.question.workload, found))
     failed = [t for t in tried if isinstance(t, NoEstimate)]
     if failed:
         return min(failed, key=lambda t: t.shortfall)
     return NoEstimate(shape=shape, reason=Reason.NO_LAYOUT, observed=shape.gpus, limit=0, unit="gpus")
 
 
-def _preference(estimate: ShapeEstimate) -> tuple[int, int, float, str]:
-    """Fits before tight, then fewer machines, then more tokens per second."""
+def _preference(workload: Workload, estimate: ShapeEstimate) -> tuple[int, int, int, float, str]:
+    """Fits before tight, then fewer machines, then fewer missed latencies, then more tokens per second."""
     verdict = _VERDICT_ORDER.index(estimate.memory.verdict)
-    return (verdict, estimate.machines, -estimate.tokens_per_s.likely, estimate.layout.label)
+    late = len(missed_latencies(workload, estimate.speed))
+    return (verdict, estimate.machines, late, -estimate.tokens_per_s.likely, estimate.layout.label)
+
+
+def _alone(trial: _Trial) -> Outcome:
+    """The trial on one machine, whatever targets it misses."""
+    one = _on_one(trial, trial.question.workload)
+    return one if isinstance(one, NoEstimate) else _estimate(trial, *one, 1)
 
 
 def _outcome(trial: _Trial) -> Outcome:
@@ -196,18 +211,31 @@ def _estimate(trial: _Trial, memory: MemoryEstimate, speed: SpeedEstimate, machi
 
 def _missed_latency(trial: _Trial, speed: SpeedEstimate) -> NoEstimate | None:
     """The latency target that the likely value misses by most, if any."""
-    serving, got = trial.question.workload.serving, speed.serving
-    if serving is None or got is None:
+    missed = missed_latencies(trial.question.workload, speed)
+    if not missed:
         return None
+    worst = max(missed, key=lambda late: late.seen / late.limit)
+    return trial.failed(Reason.LATENCY, worst.seen, worst.limit, worst.unit)
+
+
+class Late(NamedTuple):
+    """A latency target that the likely value misses."""
+
+    seen: float
+    limit: float
+    unit: str
+
+
+def missed_latencies(workload: Workload, speed: SpeedEstimate) -> list[Late]:
+    """The latency targets of ``workload`` that the likely values miss."""
+    serving, got = workload.serving, speed.serving
+    if serving is None or got is None:
+        return []
     tests = (
         (got.first_token_s.likely, serving.max_first_token_s, "s to first token"),
         (1 / got.per_user_tokens_per_s.likely, serving.max_s_per_output_token, "s per output token"),
     )
-    missed = [(seen / limit, seen, limit, unit) for seen, limit, unit in tests if limit is not None and seen > limit]
-    if not missed:
-        return None
-    _, seen, limit, unit = max(missed)
-    return trial.failed(Reason.LATENCY, seen, limit, unit)
+    return [Late(seen, limit, unit) for seen, limit, unit in tests if limit is not None and seen > limit]
 
 
 def _overloaded(trial: _Trial, part: Workload, speed: SpeedEstimate) -> NoEstimate | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from rackrate.evidence import Range, Unknown, multiply_independent
+from rackrate.evidence import Unknown
 from rackrate.facts.accelerator import Accelerator
 from rackrate.facts.engine import Engine
 from rackrate.memory.estimate_types import MemoryEstimate
@@ -13,13 +13,11 @@ from rackrate.speed import serving, training
 from rackrate.speed.estimate_types import Bound, ServingSpeed, SpeedEstimate, TrainingSpeed
 from rackrate.speed.flops import model_flop_per_token
 from rackrate.speed.replica import Replica, replica
+from rackrate.speed.spread import spread_of, wider, within
 from rackrate.units import SECONDS_PER_HOUR
 from rackrate.values import replace
 from rackrate.workload.layout import Layout
 from rackrate.workload.workload import Serving, Training, Workload
-
-UNMEASURED_WIDER = 1.5
-"""Ranges are this much wider where the engine's efficiencies were not measured: other makers' cards, emulated types."""
 
 
 def estimate(
@@ -35,8 +33,7 @@ def estimate(
     one = replica(workload, accelerator, layout, engine)
     if isinstance(one, Unknown):
         return one
-    measured = accelerator.vendor == "NVIDIA" and not one.rates.emulated
-    spread = engine.speed.spread * (1.0 if measured else UNMEASURED_WIDER)
+    spread = spread_of(engine, accelerator, one)
     reached = engine.speed.prefill_flop if workload.training is None else engine.speed.train_flop
     if reached <= 0:
         return Unknown(f"{engine.title} does not do {workload.task}")
@@ -59,17 +56,17 @@ def _served(one: Replica, asked: Serving, engine: Engine, held: int, spread: flo
     likely = serving.served(one, wanted, held, asked)
     replicas, batch = serving.spread_over(one, likely.concurrency)
     limit = replicas * serving.ceiling_requests_per_s(one, batch, asked)
-    rate = _within(likely.requests_per_s.likely, spread, limit)
+    rate = within(likely.requests_per_s.likely, spread, limit)
     full = serving.requests_per_s(one, max(most, likely.concurrency), asked) if asked.online else None
     speed = ServingSpeed(
-        first_token_s=_wider(likely.first_token_s, spread),
-        per_user_tokens_per_s=_within(
+        first_token_s=wider(likely.first_token_s, spread),
+        per_user_tokens_per_s=within(
             likely.per_user_tokens_per_s.likely, spread, 1 / serving.shortest_step_s(one, batch, asked)
         ),
         output_tokens_per_s=rate.scaled(asked.output_tokens),
         requests_per_s=rate,
         concurrency=likely.concurrency,
-        capacity_requests_per_s=None if full is None else _within(full, spread, math.inf),
+        capacity_requests_per_s=None if full is None else within(full, spread, math.inf),
     )
     capped = likely.concurrency < wanted
     return SpeedEstimate(
@@ -85,7 +82,7 @@ def _trained(one: Replica, workload: Workload, run: Training, spread: float) -> 
     needed = model_flop_per_token(workload, run)
     peak = one.rates.flop_per_s * one.layout.gpus
     tokens = training.tokens_per_step(one, run)
-    rate = _within(tokens / training.step_s(one, workload, run), spread, peak / needed)
+    rate = within(tokens / training.step_s(one, workload, run), spread, peak / needed)
     speed = TrainingSpeed(
         tokens_per_s=rate,
         step_s=rate.inverse(tokens),
@@ -98,17 +95,6 @@ def _trained(one: Replica, workload: Workload, run: Training, spread: float) -> 
         work_hours=rate.inverse(run.tokens / SECONDS_PER_HOUR),
         computes_in=one.rates.precision,
     )
-
-
-def _within(likely: float, spread: float, ceiling: float) -> Range:
-    """A speed whose errors are factors: a factor of 1 + spread either way, cut off at the physical ceiling."""
-    likely = min(likely, ceiling)
-    return Range(likely / (1 + spread), likely, min(likely * (1 + spread), ceiling))
-
-
-def _wider(time: Range, spread: float) -> Range:
-    """A time range that also carries the engine's spread, as independent of its own."""
-    return multiply_independent(time, Range(1 / (1 + spread), 1.0, 1 + spread))
 
 
 def _emulation(workload: Workload, accelerator: Accelerator) -> Finding:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
 
 from rackrate.evidence import Range
@@ -19,6 +20,16 @@ class Bound(StrEnum):
     HOST = "host"
     COMMUNICATION = "communication"
     CACHE_ROOM = "cache_room"
+
+
+_OF_THE_CARD = frozenset({Bound.COMPUTE, Bound.BANDWIDTH, Bound.CACHE_BANDWIDTH})
+
+
+def longest(busy_s: Mapping[Bound, float], *, eager: bool) -> Bound:
+    """The resource that is busy for longest; an ``eager`` host counts only where the card does not hide it."""
+    card = sum(seconds for bound, seconds in busy_s.items() if bound in _OF_THE_CARD)
+    hidden = eager and busy_s[Bound.HOST] < card
+    return max((bound for bound in busy_s if not (hidden and bound is Bound.HOST)), key=busy_s.__getitem__)
 
 
 class ServingSpeed(Value, frozen=True, kw_only=True):

@@ -54,6 +54,11 @@ class Rates(Value, frozen=True, kw_only=True):
     bandwidth_bytes_per_s: float
     emulated: bool = False
 
+    @property
+    def is_power_known(self) -> bool:
+        """Whether it is known what the power limit pays for."""
+        return self.powered_flop_per_s != float("inf")
+
     def reached(self, efficiency: float) -> float:
         """FLOP/s at ``efficiency`` of the peak, under the power limit (two limits with a rounded knee)."""
         return 1 / smooth_max(1 / (self.flop_per_s * efficiency), 1 / self.powered_flop_per_s)

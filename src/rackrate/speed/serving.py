@@ -6,7 +6,7 @@ from rackrate.evidence import Range, Unknown
 from rackrate.facts.engine import Engine
 from rackrate.memory.estimate_types import CacheRoom
 from rackrate.speed.decode import cache_read_bytes, decode_step_s, decode_terms, sequences_in_pass
-from rackrate.speed.estimate_types import Bound, ServingSpeed
+from rackrate.speed.estimate_types import Bound, ServingSpeed, longest
 from rackrate.speed.prefill import matrix_flop, prefill_s, prefill_terms, stages_at_once
 from rackrate.speed.replica import Replica, weight_bytes_touched
 from rackrate.workload.workload import Serving
@@ -118,15 +118,11 @@ def shortest_step_s(replica: Replica, batch: float, serving: Serving) -> float:
 
 
 def busiest(replica: Replica, batch: float, serving: Serving) -> Bound:
-    """The resource that takes most of a cycle (launches count where they are not hidden behind the card)."""
+    """The resource that takes most of a cycle."""
     context = serving.prompt_tokens + serving.output_tokens / 2
     decode, prefill = decode_terms(replica, batch, context), prefill_terms(replica, batch, serving.prompt_tokens)
     stages = stages_at_once(replica, batch, serving.prompt_tokens)
-    total = {bound: serving.output_tokens * decode[bound] + prefill[bound] / stages for bound in decode}
-    card = total[Bound.BANDWIDTH] + total[Bound.COMPUTE] + total[Bound.CACHE_BANDWIDTH]
-    if replica.eager and total[Bound.HOST] < card:
-        del total[Bound.HOST]
-    return max(total, key=total.__getitem__)
+    return longest({b: serving.output_tokens * decode[b] + prefill[b] / stages for b in decode}, eager=replica.eager)
 
 
 def most_in_flight(replica: Replica, serving: Serving, engine: Engine, held: int) -> int:

@@ -7,7 +7,7 @@ import math
 from rackrate.facts.accelerator import Precision
 from rackrate.speed.communication import all_reduce_s, gather_s, tensor_parallel_s
 from rackrate.speed.decode import ACTIVATION_BYTES, launch_s
-from rackrate.speed.estimate_types import Bound
+from rackrate.speed.estimate_types import Bound, longest
 from rackrate.speed.flops import (
     attention_training_flop_per_token,
     matrix_training_flop_per_token,
@@ -137,14 +137,17 @@ def tokens_per_step(replica: Replica, training: Training) -> float:
 
 
 def busiest(replica: Replica, workload: Workload, training: Training) -> Bound:
-    """The resource that takes most of an optimizer step (launches count where they are not hidden behind the card)."""
+    """The resource that takes most of an optimizer step."""
+    return longest(busy_s(replica, workload, training), eager=replica.eager)
+
+
+def busy_s(replica: Replica, workload: Workload, training: Training) -> dict[Bound, float]:
+    """Seconds that each resource is busy in an optimizer step, the optimizer's own pass left out."""
     pieces = micro_batches(replica, training)
     terms = {bound: pieces * seconds for bound, seconds in micro_step_terms(replica, workload, training).items()}
     micro = micro_step_s(replica, workload, training)
     terms[Bound.COMMUNICATION] += exposed_reduce_s(replica, workload, training, micro)
-    if replica.eager and terms[Bound.HOST] < terms[Bound.COMPUTE] + terms[Bound.BANDWIDTH]:
-        del terms[Bound.HOST]
-    return max(terms, key=terms.__getitem__)
+    return terms
 
 
 def _passes(training: Training) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TypeVar
 
 from rackrate.problems import Code, Finding, Severity, nearest
+from rackrate.units import format_count, parse_count
 from rackrate.workload.keys import KEYS, SECTIONS, Key
 from rackrate.workload.request import Request
 from rackrate.workload.values import Value, read_value, shown
@@ -106,7 +107,8 @@ class Draft:
 
     def assume(self, path: str, value: Value, why: str) -> None:
         """List a default that was made."""
-        self.assumptions.append(Assumption(key=path, value=_written(value), why=why))
+        written = _counted(value) if KEYS[path].kind == "count" else _written(value)
+        self.assumptions.append(Assumption(key=path, value=written, why=why))
 
     # ------------------------------------------------------------ what is wrong
 
@@ -133,6 +135,12 @@ class Draft:
     def refused(self) -> bool:
         """Whether any finding is an error."""
         return any(f.severity is Severity.ERROR for f in self.findings)
+
+
+def _counted(value: Value) -> str:
+    """A count as people write it, such as ``10M``, where that is no other number."""
+    short = format_count(value) if isinstance(value, int | float) else ""
+    return short if short and parse_count(short) == value else _written(value)
 
 
 def _written(value: Value) -> str:

@@ -6,11 +6,13 @@ from rackrate.workload.workload import Assumption
 
 REASONS = {
     "bridge_assumed": "a bridge joins these cards; without one PCIe does, and tensor parallelism is slower",
+    "most_rented": "the cards that most providers rent out, of those that can do the work",
     "fresh_machine": "the machine is new: nothing is cached, so image and model are fetched while the meter runs; "
     "the rates are assumptions named in rackrate.speed.startup",
     "asked_sizes": "the keys that were given belong to this task",
     "no_training_sizes": "no key of training was given",
     "usual_engine": "the engine most used for the task among those that load the format",
+    "format_engine": "the engine that the format comes from (ggml-org/ggml docs/gguf.md)",
     "native_dtype": "the type of the checkpoint, FP16 for FP32 checkpoints, as vLLM's dtype 'auto' takes it "
     "(vllm-project/vllm vllm/config/model.py)",
     "quantised_checkpoint": "checkpoints with quantised weights keep the rest, and compute it, in BF16",

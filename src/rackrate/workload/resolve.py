@@ -26,6 +26,8 @@ _USUAL_ENGINES = {
     Task.FULL_FINETUNE: ("fsdp", "deepspeed", "axolotl", "torchtune"),
     Task.PRETRAIN: ("fsdp", "deepspeed"),
 }
+_OWN_ENGINES = {"gguf": "llama.cpp"}
+"""Formats that one engine made and most others load as a sideline, by the first word of their ids."""
 
 
 class Chosen(Value, frozen=True, kw_only=True):
@@ -291,14 +293,15 @@ def _default_engine(
     draft: Draft, task: Task, weights: WeightFormat, vendors: tuple[str, ...], book: FactBook
 ) -> Engine | None:
     """The most used engine that does the task, loads the format and runs on an allowed vendor's cards."""
-    usual = [engine_id for engine_id in _USUAL_ENGINES[task] if engine_id in book.engine_ids]
+    own = _OWN_ENGINES.get(weights.id.partition("-")[0], "")
+    usual = [engine_id for engine_id in (own, *_USUAL_ENGINES[task]) if engine_id in book.engine_ids]
     for engine in map(book.engine, dict.fromkeys((*usual, *book.engine_ids))):
         if (
             task in engine.tasks
             and weights.id in engine.weight_formats
             and (not vendors or set(vendors) & engine.vendors)
         ):
-            draft.assume("engine", engine.id, "usual_engine")
+            draft.assume("engine", engine.id, "format_engine" if engine.id == own else "usual_engine")
             return engine
     draft.problem(
         "quantization" if "quantization" in draft else "engine",

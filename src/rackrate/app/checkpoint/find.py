@@ -15,12 +15,13 @@ _ENDINGS = (".json", ".gguf", ".safetensors")
 _MARKS = ("./", "../", "~", "/", ".\\", "..\\")
 
 
-def own_model(text: str, book: FactBook) -> Model | tuple[Finding, ...] | None:
+def own_model(text: str, book: FactBook, *, or_base: bool = True) -> Model | tuple[Finding, ...] | None:
     """The model in the files or on the Hub that ``text`` means; None where it is a name for the bundled models.
 
     In this order: ``hub:org/name``; a path that is marked as one (``./model``,
     ``model.gguf``); a bundled id; an existing path; a bundled name; an
-    ``org/name``, on the Hub.
+    ``org/name``, on the Hub. Where the Hub fails, a bundled model that differs
+    by tuning alone will do (``or_base``), which is None too.
     """
     text = text.strip()
     if text.startswith(HUB):
@@ -31,18 +32,19 @@ def own_model(text: str, book: FactBook) -> Model | tuple[Finding, ...] | None:
         return None
     if _exists(text):
         return _in_files(text, book)
+    return _beyond_the_book(text, book, or_base=or_base)
+
+
+def _beyond_the_book(text: str, book: FactBook, *, or_base: bool) -> Model | tuple[Finding, ...] | None:
+    """The model on the Hub; None for another spelling of a bundled one, or where the Hub fails and one will do."""
     named = resolve_model(text, book.model_ids)
     if isinstance(named, str) or not _like_hub(text):
         return None
-    return _on_hub_or_its_base(text, named, book)
-
-
-def _on_hub_or_its_base(text: str, named: Finding, book: FactBook) -> Model | tuple[Finding, ...] | None:
-    """The model on the Hub; None where the Hub fails and a bundled one differs by tuning alone."""
     found = _on_hub(text, book)
-    if isinstance(found, Model):
-        return found
-    return None if base_of_tuned(text, book.model_ids) else tuple(_suggested(each, named) for each in found)
+    base = base_of_tuned(text, book.model_ids)
+    if isinstance(found, Model) or (base and or_base):
+        return found if isinstance(found, Model) else None
+    return tuple(_suggested(each, replace(named, action=f"use {base}") if base else named) for each in found)
 
 
 def is_path(text: str) -> bool:

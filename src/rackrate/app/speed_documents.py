@@ -1,0 +1,138 @@
+"""Speeds to documents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from rackrate.app.card_documents import measured_docs
+from rackrate.app.documents import fit_change_docs, span
+from rackrate.app.wire import FactDoc, MeasuredDoc, RangeDoc
+from rackrate.app.wire_speed import BusyDoc, CardSpeedDoc, MachineSpeedDoc, MissedDoc, PartSpeedDoc
+from rackrate.evidence import Range
+from rackrate.facts.accelerator import Accelerator
+from rackrate.facts.baselines import Baseline
+from rackrate.memory.fit import Change
+from rackrate.plan.answer import NoEstimate, ShapeEstimate
+from rackrate.plan.scaling import OnCards, fastest, fewest_that_meet
+from rackrate.speed.estimate_types import ServingSpeed
+from rackrate.speed.roofline import Rates
+from rackrate.speed.roofs import PartSpeed
+
+Changes = Mapping[int, Sequence[Change]]
+
+
+def card_doc(
+    card: Accelerator, machines: Sequence[OnCards], changes: Changes, figures: Iterable[Baseline]
+) -> CardSpeedDoc:
+    """One card with its machines; ``changes`` by number of cards would make the work fit."""
+    rates = next((each.roofs.rates for each in machines if each.roofs is not None), None)
+    fewest, best = fewest_that_meet(machines), fastest(machines)
+    return CardSpeedDoc(
+        accelerator=card.id,
+        product=card.product,
+        computes_in=str(rates.precision) if rates else None,
+        roofs=_roof_docs(card, rates) if rates else [],
+        powered_flop_per_s=rates.powered_flop_per_s if rates and rates.is_power_known else None,
+        measured=_measured(card, rates, machines, figures),
+        machines=[_machine(card, each, changes.get(each.shape.gpus, ())) for each in machines],
+        fewest_gpus=fewest.shape.gpus if fewest else None,
+        fastest_gpus=best.shape.gpus if best else None,
+    )
+
+
+def _roof_docs(card: Accelerator, rates: Rates) -> list[FactDoc]:
+    """The published rates of one device that the work is held against, each with its source."""
+    values = {
+        "bandwidth_bytes_per_s": rates.bandwidth_bytes_per_s,
+        f"peak_{rates.precision}_flop_per_s": rates.flop_per_s,
+    }
+    return [
+        FactDoc(
+            quantity=name,
+            value=value,
+            unit=card.facts[name].unit,
+            condition=card.facts[name].condition,
+            kind=str(card.facts[name].kind),
+            source=card.facts[name].source,
+            note=card.facts[name].note,
+        )
+        for name, value in values.items()
+    ]
+
+
+def _measured(
+    card: Accelerator, rates: Rates | None, machines: Sequence[OnCards], figures: Iterable[Baseline]
+) -> list[MeasuredDoc]:
+    """What others measured of the rates that the work meets, on as many cards as are asked for."""
+    counts = {1, *(each.shape.gpus for each in machines)}
+    product = f"matmul_{rates.precision}" if rates else ""
+    return [
+        doc
+        for doc in measured_docs(card, figures)
+        if doc.gpus in counts
+        and (doc.quantity.startswith("memory_") or doc.quantity in {product, "allreduce_bus"})
+        and doc.quantity != "memory_total"
+    ]
+
+
+def _machine(card: Accelerator, each: OnCards, changes: Sequence[Change]) -> MachineSpeedDoc:
+    """One machine; where the work cannot be done, the reason and nothing else."""
+    found = each.found
+    done = found if isinstance(found, ShapeEstimate) else None
+    failed = found if isinstance(found, NoEstimate) else None
+    serving = done.speed.serving if done else None
+    training = done.speed.training if done else None
+    return MachineSpeedDoc(
+        gpus=each.shape.gpus,
+        interconnect=str(card.interconnect(each.shape.gpus)),
+        layout=found.layout.label if found.layout else None,
+        verdict=str(done.memory.verdict) if done else None,
+        tokens_per_s=_span(done.tokens_per_s if done else None),
+        limited_by=str(done.speed.limited_by) if done else None,
+        ceiling_tokens_per_s=done.speed.ceiling_tokens_per_s if done else None,
+        share_of_ceiling=done.tokens_per_s.likely / done.speed.ceiling_tokens_per_s if done else None,
+        parts=[_part(part, each.roofs.rates) for part in each.roofs.parts] if each.roofs else [],
+        concurrency=serving.concurrency if serving else None,
+        first_token_s=_span(serving.first_token_s if serving else None),
+        per_user_tokens_per_s=_span(serving.per_user_tokens_per_s if serving else None),
+        s_per_output_token=_span(_each_token(serving) if serving else None),
+        requests_per_s=_span(serving.requests_per_s if serving else None),
+        capacity_requests_per_s=_span(serving.capacity_requests_per_s if serving else None),
+        step_s=_span(training.step_s if training else None),
+        model_flop_utilisation=_span(training.model_flop_utilisation if training else None),
+        speedup=each.speedup,
+        efficiency=each.efficiency,
+        work_hours=_span(done.speed.work_hours if done and each.hours else None),
+        startup_hours=_span(done.startup_hours if done else None),
+        hours=_span(each.hours),
+        missed=[MissedDoc(target=str(m.target), observed=m.observed, limit=m.limit, unit=m.unit) for m in each.missed],
+        reason=str(failed.reason) if failed else None,
+        detail=failed.detail if failed else "",
+        changes=fit_change_docs(changes),
+    )
+
+
+def _span(value: Range | None) -> RangeDoc | None:
+    return None if value is None else span(value)
+
+
+def _each_token(serving: ServingSpeed) -> Range:
+    """Seconds of one output token as its user sees it."""
+    return serving.per_user_tokens_per_s.inverse(1.0)
+
+
+def _part(part: PartSpeed, rates: Rates) -> PartSpeedDoc:
+    memory = part.bandwidth_share
+    return PartSpeedDoc(
+        part=str(part.part),
+        tokens_per_s=span(part.tokens_per_s),
+        ceiling_tokens_per_s=part.ceiling_tokens_per_s,
+        share_of_ceiling=part.share_of_ceiling,
+        seconds=span(part.seconds),
+        limited_by=str(part.limited_by),
+        bandwidth_share=memory,
+        bytes_per_s_per_card=None if memory is None else memory * rates.bandwidth_bytes_per_s,
+        arithmetic_share=part.arithmetic_share,
+        flop_per_s_per_card=part.arithmetic_share * rates.flop_per_s,
+        busy=[BusyDoc(resource=str(bound), share=share) for bound, share in part.busy],
+    )

@@ -1,0 +1,107 @@
+"""The use case ``speed``: how fast cards do a workload, what limits them, and what more cards change."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import date
+
+from rackrate.app.asking import NOTHING, Asked, read_workload
+from rackrate.app.context import Context, context
+from rackrate.app.documents import assumption_docs, finding_docs, header, workload_doc
+from rackrate.app.questions import assumed, bridge, candidates, question_of
+from rackrate.app.speed_documents import card_doc
+from rackrate.app.wire_speed import SpeedDocument
+from rackrate.facts import bundled
+from rackrate.facts.accelerator import Accelerator
+from rackrate.memory.fit import Change
+from rackrate.plan.answer import NoEstimate, ShapeEstimate
+from rackrate.plan.scaling import OnCards, on_cards
+from rackrate.plan.shapes import Estimator
+from rackrate.plan.to_fit import changes_to_fit
+from rackrate.plan.usual_cards import usual_cards
+from rackrate.problems import Code, Finding, Refused
+from rackrate.workload.workload import Assumption, Limits
+
+USUAL_COUNTS = (1, 2, 4, 8)
+CARDS_AT_MOST = 5
+"""Cards that are answered for where none is named."""
+
+
+def speed(asked: Asked = None, flags: Mapping[str, object] = NOTHING, *, at: date | None = None) -> SpeedDocument:
+    """How fast the workload in ``asked`` and ``flags`` goes on the cards and numbers of cards that they name.
+
+    Args:
+        asked: a workload file, or the table that such a file holds; ``limits.gpus`` names cards (the most rented
+            ones unless given), ``limits.gpu_counts`` how many of each in one machine (1, 2, 4 and 8 unless given).
+        flags: more keys by path; they win.
+        at: the day of the question (today).
+
+    Returns:
+        The document that ``rackrate speed --json`` prints.
+
+    Raises:
+        Refused: the request cannot be understood.
+
+    >>> from rackrate import api
+    >>> job = {"model": "meta-llama/Llama-2-7b-hf", "task": "lora", "limits": {"gpus": ["a40"], "gpu_counts": [1, 2]}}
+    >>> one, two = api.speed(job).cards[0].machines
+    >>> one.tokens_per_s.likely < two.tokens_per_s.likely <= 2 * one.tokens_per_s.likely
+    True
+    """
+    here = context(at)
+    parsed = read_workload(asked, flags, here.book)
+    estimator = Estimator(question_of(parsed.workload, here))
+    cards, usual = _cards(estimator)
+    counts = _counts(parsed.workload.limits)
+    found = [(card, on_cards(estimator, card, counts)) for card in cards]
+    figures = bundled.baselines()
+    made = [*assumed(parsed.workload, cards[0], 1), *usual, *_bridges(cards, counts)]
+    return SpeedDocument(
+        **header("speed", here),
+        workload=workload_doc(parsed.workload),
+        cards=[
+            card_doc(card, machines, _changes(estimator, here, card, machines), figures) for card, machines in found
+        ],
+        assumptions=assumption_docs(made),
+        warnings=finding_docs([*_emulated(machines for _, machines in found), *parsed.warnings, *here.findings]),
+    )
+
+
+def _cards(estimator: Estimator) -> tuple[list[Accelerator], list[Assumption]]:
+    """The cards named, else the most rented ones, which is then said."""
+    question = estimator.question
+    named = question.workload.limits.gpus
+    if named:
+        return [question.book.accelerators[name] for name in named], []
+    ids = usual_cards(question, CARDS_AT_MOST)
+    if not ids:
+        action = "name cards with --gpu; `rackrate gpu` lists all"
+        raise Refused([Finding(code=Code.MISSING_VALUE, subject="--gpu", observed="none", action=action)])
+    said = Assumption(key="limits.gpus", value=", ".join(ids), why="most_rented")
+    return [question.book.accelerators[name] for name in ids], [said]
+
+
+def _counts(limits: Limits) -> tuple[int, ...]:
+    return limits.gpu_counts or tuple(n for n in USUAL_COUNTS if limits.max_gpus is None or n <= limits.max_gpus)
+
+
+def _bridges(cards: Iterable[Accelerator], counts: Iterable[int]) -> list[Assumption]:
+    """The bridge, said once, where any of the machines is taken to have one."""
+    return [made for card in cards for gpus in counts for made in bridge(card, gpus)][:1]
+
+
+def _changes(
+    estimator: Estimator, here: Context, card: Accelerator, machines: Iterable[OnCards]
+) -> dict[int, tuple[Change, ...]]:
+    """What would make the work fit, by the number of cards on which it does not."""
+    return {
+        each.shape.gpus: changes_to_fit(estimator, card, each.found.layout, candidates(here))
+        for each in machines
+        if isinstance(each.found, NoEstimate) and each.found.layout is not None
+    }
+
+
+def _emulated(found: Iterable[Iterable[OnCards]]) -> list[Finding]:
+    """Remarks of the estimates, each once."""
+    done = [each.found for group in found for each in group if isinstance(each.found, ShapeEstimate)]
+    return list(dict.fromkeys(finding for estimate in done for finding in estimate.speed.findings))

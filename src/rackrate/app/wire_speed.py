@@ -1,0 +1,122 @@
+"""The JSON contract of ``speed``."""
+
+from __future__ import annotations
+
+from rackrate.app.wire import (
+    AssumptionDoc,
+    ChangeDoc,
+    Document,
+    FactDoc,
+    FindingDoc,
+    MeasuredDoc,
+    Part,
+    RangeDoc,
+    WorkloadDoc,
+)
+
+
+class BusyDoc(Part, frozen=True, kw_only=True):
+    """The share of a pass for which one resource works; they overlap, so that the sum can be more than 1."""
+
+    resource: str
+    share: float
+
+
+class PartSpeedDoc(Part, frozen=True, kw_only=True):
+    """One part of the work (prefill, decode, step) on a machine that does nothing else, beside the card's roofs.
+
+    ``seconds``: one pass (the prompts in flight read together, one token more
+    for each of them, or one optimizer step). ``bandwidth_share`` and
+    ``arithmetic_share``: least time of the pass at the published bandwidth and
+    at the published dense peak, over its likely time; the rates are those
+    shares of a card's published ones. ``share_of_ceiling`` is the larger.
+    """
+
+    part: str
+    tokens_per_s: RangeDoc
+    ceiling_tokens_per_s: float
+    share_of_ceiling: float
+    seconds: RangeDoc
+    limited_by: str
+    bandwidth_share: float | None
+    bytes_per_s_per_card: float | None
+    arithmetic_share: float
+    flop_per_s_per_card: float
+    busy: list[BusyDoc]
+
+
+class MissedDoc(Part, frozen=True, kw_only=True):
+    """A target (deadline, latency, load) that the likely value misses."""
+
+    target: str
+    observed: float
+    limit: float
+    unit: str
+
+
+class MachineSpeedDoc(Part, frozen=True, kw_only=True):
+    """The whole work on one machine of ``gpus`` cards; ``reason`` says why it cannot be done, numbers are null then.
+
+    ``tokens_per_s`` are output tokens of all requests, or tokens trained on.
+    ``speedup`` is over the fewest cards that do the work, ``efficiency`` that
+    over the ratio of the cards. ``hours`` is start-up and work together, null
+    where the work has no end or no size. ``changes`` would make it fit.
+    """
+
+    gpus: int
+    interconnect: str
+    layout: str | None
+    verdict: str | None
+    tokens_per_s: RangeDoc | None
+    limited_by: str | None
+    ceiling_tokens_per_s: float | None
+    share_of_ceiling: float | None
+    parts: list[PartSpeedDoc]
+    concurrency: int | None
+    first_token_s: RangeDoc | None
+    per_user_tokens_per_s: RangeDoc | None
+    s_per_output_token: RangeDoc | None
+    requests_per_s: RangeDoc | None
+    capacity_requests_per_s: RangeDoc | None
+    step_s: RangeDoc | None
+    model_flop_utilisation: RangeDoc | None
+    speedup: float | None
+    efficiency: float | None
+    work_hours: RangeDoc | None
+    startup_hours: RangeDoc | None
+    hours: RangeDoc | None
+    missed: list[MissedDoc]
+    reason: str | None
+    detail: str
+    changes: list[ChangeDoc]
+
+
+class CardSpeedDoc(Part, frozen=True, kw_only=True):
+    """One card: its published rates that the work meets, what others measured of them, and machines of it.
+
+    ``powered_flop_per_s`` is the arithmetic that the power limit pays for, where
+    known. ``fewest_gpus`` do the work and meet every target of the workload;
+    ``fastest_gpus`` have the highest speed.
+    """
+
+    accelerator: str
+    product: str
+    computes_in: str | None
+    roofs: list[FactDoc]
+    powered_flop_per_s: float | None
+    measured: list[MeasuredDoc]
+    machines: list[MachineSpeedDoc]
+    fewest_gpus: int | None
+    fastest_gpus: int | None
+
+
+class SpeedDocument(Document, frozen=True, kw_only=True):
+    """Answer of ``speed``: how fast cards do the work, what limits them, and what more cards change."""
+
+    workload: WorkloadDoc
+    cards: list[CardSpeedDoc]
+    assumptions: list[AssumptionDoc]
+    warnings: list[FindingDoc]
+
+
+DOCUMENTS: dict[str, type[Document]] = {"speed": SpeedDocument}

@@ -1,0 +1,45 @@
+"""``rackrate speed``: how fast cards do a workload, and what limits them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from rackrate.cli.options import complete_file, workload_options
+from rackrate.cli.output import as_of_option, day_of, emit, emit_json, examples, output_options
+from rackrate.cli.refusals import EXIT_NO
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+
+@click.command(
+    "speed",
+    epilog=examples(
+        "rackrate speed examples/lora-7b.toml --gpu a40 --gpu l40s",
+        "rackrate speed --model meta-llama/Llama-2-13b-hf --gpu a100-sxm4-80 --gpus 1,2,4,8",
+    ),
+)
+@click.argument("file", required=False, metavar="[FILE]", shell_complete=complete_file)
+@workload_options
+@as_of_option
+@output_options
+def command(file: str | None, at: datetime | None, form: str | None, **flags: object) -> None:
+    """Show how fast a workload goes on --gpu (repeatable) in each number of --gpus, and what limits it.
+
+    Without --gpu the most rented cards are shown, without --gpus 1, 2, 4 and 8 of each. Exit code 0:
+    some do the work and meet its targets; 3: none does; 2: the request could not be understood.
+    """
+    from rackrate.app.flags import by_path
+    from rackrate.app.speeds import speed
+
+    document = speed(file, by_path(flags), at=day_of(at))
+    if form == "json":
+        emit_json(document)
+    else:
+        from rackrate.cli import speed_screen
+
+        emit(form, speed_screen.table(document), speed_screen.screen(document))
+    if all(card.fewest_gpus is None for card in document.cards):
+        raise SystemExit(EXIT_NO)

@@ -1,0 +1,201 @@
+"""The screen of ``speed``: cards and numbers of cards side by side, then each card beside its ceiling."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from rackrate.cli import words
+from rackrate.cli.gpu_parts import measured_table, per_cent
+from rackrate.cli.layout import Part, Table, drawn, pairs
+from rackrate.cli.numbers import hours_span, rate_span, seconds_span
+from rackrate.cli.sections import assumptions, warnings, workload_line
+from rackrate.cli.speed_words import bar, more_cards, peak, result, targets, why_not
+from rackrate.units import format_hours
+
+if TYPE_CHECKING:
+    from rackrate.app.wire import RangeDoc
+    from rackrate.app.wire_speed import CardSpeedDoc, MachineSpeedDoc, PartSpeedDoc, SpeedDocument
+
+_RANGES = (
+    "tokens_per_s",
+    "first_token_s",
+    "per_user_tokens_per_s",
+    "requests_per_s",
+    "capacity_requests_per_s",
+    "step_s",
+    "model_flop_utilisation",
+    "hours",
+)
+_PARTS = ("prefill", "decode", "step")
+_KEYS = (
+    *("accelerator", "gpus", "layout", "interconnect", "verdict"),
+    *(f"{name}_{end}" for name in _RANGES for end in ("low", "likely", "high")),
+    *("limited_by", "ceiling_tokens_per_s", "share_of_ceiling", "speedup", "efficiency"),
+    *(f"{part}_{name}" for part in _PARTS for name in ("tokens_per_s", "bandwidth_share", "arithmetic_share")),
+    *("meets_targets", "reason", "detail"),
+)
+_TEXTS = frozenset(
+    {"accelerator", "layout", "interconnect", "verdict", "limited_by", "meets_targets", "reason", "detail"}
+)
+
+
+def table(document: SpeedDocument) -> Table:
+    """A row for each machine, with every number in base units (for CSV and Markdown)."""
+    return Table(
+        keys=_KEYS,
+        titles=_KEYS,
+        rows=tuple(_row(card, machine) for card in document.cards for machine in card.machines),
+        right=frozenset(place for place, key in enumerate(_KEYS) if key not in _TEXTS),
+    )
+
+
+def _row(card: CardSpeedDoc, machine: MachineSpeedDoc) -> tuple[str, ...]:
+    parts = {part.part: part for part in machine.parts}
+    return (
+        *(card.accelerator, str(machine.gpus), machine.layout or "", machine.interconnect, machine.verdict or ""),
+        *(text for name in _RANGES for text in _ends(getattr(machine, name))),
+        machine.limited_by or "",
+        *map(_number, (machine.ceiling_tokens_per_s, machine.share_of_ceiling, machine.speedup, machine.efficiency)),
+        *(text for name in _PARTS for text in _part_cells(parts.get(name))),
+        "" if machine.tokens_per_s is None else str(not machine.missed).lower(),
+        machine.reason or "",
+        machine.detail,
+    )
+
+
+def _ends(span: RangeDoc | None) -> tuple[str, str, str]:
+    return ("", "", "") if span is None else (_number(span.low), _number(span.likely), _number(span.high))
+
+
+def _part_cells(part: PartSpeedDoc | None) -> tuple[str, str, str]:
+    if part is None:
+        return ("", "", "")
+    return (_number(part.tokens_per_s.likely), _number(part.bandwidth_share), _number(part.arithmetic_share))
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.6g}"
+
+
+# ---------------------------------------------------------------- screen
+
+
+def screen(document: SpeedDocument) -> Iterator[Part]:
+    """What a person sees, top to bottom."""
+    yield workload_line(document.workload)
+    yield ""
+    yield drawn(_overview(document))
+    yield _legend(document)
+    yield ""
+    for card in document.cards:
+        yield from _card(card, in_full=len(document.cards) == 1)
+    yield from assumptions(document.assumptions)
+    yield from warnings(document.warnings)
+
+
+def _overview(document: SpeedDocument) -> Table:
+    """A row for each machine; what is served and what is trained have columns of their own."""
+    trains = document.workload.tokens is not None
+    pair = ("step s", "hours") if trains else ("each", "first s")
+    titles = ("card", "n", "layout", "tok/s", *pair, "of most", "times", "limited by")
+    rows = tuple(
+        _seen(card, machine, trains=trains) if machine.tokens_per_s else _unseen(card, machine)
+        for card in document.cards
+        for machine in card.machines
+    )
+    return Table(keys=titles, titles=titles, rows=rows, right=frozenset({1, 3, 4, 5, 6, 7}))
+
+
+def _seen(card: CardSpeedDoc, machine: MachineSpeedDoc, *, trains: bool) -> tuple[str, ...]:
+    pair = (machine.step_s, machine.hours) if trains else (machine.per_user_tokens_per_s, machine.first_token_s)
+    limit = words.word(words.BOUNDS, machine.limited_by or "")
+    return (
+        card.accelerator,
+        str(machine.gpus),
+        machine.layout or "",
+        _short(machine.tokens_per_s),
+        *map(_short, pair),
+        per_cent(machine.share_of_ceiling or 0.0),
+        f"{machine.speedup:.2f}" if machine.speedup is not None else "",
+        f"{limit}{'; misses a target' if machine.missed else ''}",
+    )
+
+
+def _unseen(card: CardSpeedDoc, machine: MachineSpeedDoc) -> tuple[str, ...]:
+    return (card.accelerator, str(machine.gpus), machine.layout or "-", *("-",) * 5, why_not(machine))
+
+
+_WHOLE_FROM = 100
+
+
+def _short(span: RangeDoc | None) -> str:
+    if span is None:
+        return "-"
+    return f"{span.likely:,.0f}" if span.likely >= _WHOLE_FROM else f"{span.likely:.3g}"
+
+
+def _legend(document: SpeedDocument) -> str:
+    most = "of most: of what no software can exceed in that layout; times: the speed over the fewest cards'"
+    if document.workload.tokens is not None:
+        return f"Likely values. {most}."
+    return f"Likely values. tok/s: output of all requests; each: of one while it is written; {most}."
+
+
+def _card(card: CardSpeedDoc, *, in_full: bool) -> Iterator[Part]:
+    """One card: the machine that matters, its parts beside the ceiling, and what more cards change."""
+    told = _leading(card)
+    name = f"{card.accelerator} ({card.product})"
+    if told is None:
+        yield f"{name}: {why_not(card.machines[-1])}."
+        yield from _changes(card)
+        yield ""
+        return
+    yield f"{told.gpus} x {name}, {told.layout}"
+    rows = [*_speed_rows(told), ("Ceiling", peak(card))]
+    rows += [(part.part.capitalize(), bar(part)) for part in told.parts]
+    rows += [("Targets", text) for text in targets(card)]
+    rows += [("More cards", text) for text in more_cards(card)]
+    yield pairs([(f"  {label}", text) for label, text in rows])
+    yield from _changes(card)
+    yield ""
+    found = measured_table(card.measured) if in_full else None
+    if found is not None:
+        yield drawn(found)
+        yield ""
+
+
+def _leading(card: CardSpeedDoc) -> MachineSpeedDoc | None:
+    """The fewest cards that meet every target, else the fewest that do the work."""
+    able = [machine for machine in card.machines if machine.tokens_per_s is not None]
+    return next((machine for machine in able if machine.gpus == card.fewest_gpus), able[0] if able else None)
+
+
+def _speed_rows(machine: MachineSpeedDoc) -> Iterator[tuple[str, str]]:
+    if machine.tokens_per_s is None:
+        return
+    limit = words.word(words.BOUNDS, machine.limited_by or "")
+    yield "Speed", f"{rate_span(machine.tokens_per_s)} tokens/s, limited by {limit}"
+    if machine.first_token_s is not None and machine.s_per_output_token is not None:
+        each = f"{seconds_span(machine.s_per_output_token)} a token after it"
+        yield "Latency", f"first token after {seconds_span(machine.first_token_s)}, {each}"
+    if machine.capacity_requests_per_s is not None:
+        yield "Capacity", f"{result(machine.capacity_requests_per_s)} requests/s with full caches"
+    if machine.step_s is not None:
+        yield "Step", f"{seconds_span(machine.step_s)} an optimizer step"
+    startup = f"start-up {format_hours(machine.startup_hours.likely)}" if machine.startup_hours else ""
+    yield "Time", f"done in {hours_span(machine.hours)}, of which {startup}" if machine.hours else f"{startup} first"
+
+
+def _changes(card: CardSpeedDoc) -> Iterator[Part]:
+    """What would make the work fit on the machines on which it does not."""
+    rows = [
+        (
+            f"  {machine.gpus} x would fit with",
+            "; or ".join(f"{change.knob} {change.before} -> {change.after}" for change in machine.changes),
+        )
+        for machine in card.machines
+        if machine.changes
+    ]
+    if rows:
+        yield pairs(rows)

@@ -1,0 +1,112 @@
+"""The largest sizes that fit, copies of the work on one card, and slices of a card that hold it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from rackrate.evidence import Unknown
+from rackrate.facts.accelerator import Accelerator
+from rackrate.facts.records import MigProfile
+from rackrate.memory.estimate_types import MemoryEstimate, Verdict
+from rackrate.memory.fit import Case
+from rackrate.plan.shapes import Estimator
+from rackrate.plan.slices import mig_slice
+from rackrate.values import Value, replace
+from rackrate.workload.layout import Layout
+from rackrate.workload.workload import Serving, Training
+
+MOST_TOKENS, MOST_AT_ONCE = 2**22, 2**14
+"""Where the search ends: longer contexts and larger batches than anyone runs."""
+
+
+class Largest(Value, frozen=True, kw_only=True):
+    """The largest value of one setting that surely fits, the others kept; 0 where not even the least does.
+
+    ``capped``: memory would allow more; the model's own context ends there, or the search does.
+    """
+
+    knob: str
+    value: int
+    capped: bool
+
+
+class SliceHeld(Value, frozen=True, kw_only=True):
+    """A kind of slice that holds the work, and the memory of one."""
+
+    profile: MigProfile
+    memory: MemoryEstimate
+
+
+def largest(case: Case) -> tuple[Largest, ...]:
+    """The largest context, and batch or concurrency, of ``case`` in its layout; each alone, by bisection."""
+    context = min(case.workload.model.max_context or MOST_TOKENS, MOST_TOKENS)
+    if case.workload.training is not None:
+        run = case.workload.training
+        return (
+            _largest("training.sequence_tokens", context, lambda n: _trained(case, run, sequence_tokens=n)),
+            _largest("training.micro_batch", MOST_AT_ONCE, lambda n: _trained(case, run, micro_batch=n)),
+        )
+    if case.workload.serving is not None:
+        serving = case.workload.serving
+        return (
+            _largest("serving.context_tokens", context, lambda n: _served(case, lengthened(serving, n))),
+            _largest("serving.concurrency", MOST_AT_ONCE, lambda n: _served(case, replace(serving, concurrency=n))),
+        )
+    return ()
+
+
+def lengthened(serving: Serving, context: int) -> Serving:
+    """``serving`` with requests that fill ``context`` tokens: the output stays, the prompt takes the rest."""
+    output = min(serving.output_tokens, max(1, context - 1))
+    return replace(serving, context_tokens=context, prompt_tokens=max(0, context - output), output_tokens=output)
+
+
+def _trained(case: Case, run: Training, **sizes: int) -> bool:
+    changed = replace(run, **sizes)
+    whole = replace(changed, global_batch=max(changed.global_batch, changed.micro_batch * case.layout.data))
+    return _holds(replace(case, workload=replace(case.workload, training=whole)))
+
+
+def _served(case: Case, serving: Serving) -> bool:
+    return _holds(replace(case, workload=replace(case.workload, serving=serving)))
+
+
+def _holds(case: Case) -> bool:
+    """Whether it surely fits, without a request that waits for room."""
+    found = case.estimate()
+    return found is not None and found.verdict is Verdict.FITS and not found.queues
+
+
+def _largest(knob: str, most: int, holds: Callable[[int], bool]) -> Largest:
+    """The largest number up to ``most`` that holds; need never falls as it grows."""
+    high = 1
+    while high < most and holds(high):
+        high = min(2 * high, most)
+    if high == most and holds(most):
+        return Largest(knob=knob, value=most, capped=True)
+    low = high // 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if holds(middle) else (low, middle)
+    return Largest(knob=knob, value=low, capped=False)
+
+
+def copies(memory: MemoryEstimate) -> int:
+    """Copies of the whole work that one card surely holds beside each other, by memory alone.
+
+    Each is a process of its own: the peak of one has its CUDA context in it.
+    They share arithmetic and bandwidth, so that each is slower.
+    """
+    return int(memory.usable_bytes // memory.peak.high)
+
+
+def slices_held(estimator: Estimator, card: Accelerator, profiles: Iterable[MigProfile]) -> tuple[SliceHeld, ...]:
+    """The kinds of slices of ``card`` that hold the work, each in a slice of its own, the smallest first."""
+    found = []
+    for profile in profiles:
+        if card.id not in profile.accelerators:
+            continue
+        memory = estimator.memory(estimator.question.workload, mig_slice(card, profile), Layout())
+        if not isinstance(memory, Unknown) and memory.verdict is not Verdict.DOES_NOT_FIT:
+            found.append(SliceHeld(profile=profile, memory=memory))
+    return tuple(sorted(found, key=lambda held: (held.profile.memory_label_gb, held.profile.sm_fraction)))
