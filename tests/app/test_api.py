@@ -31,6 +31,11 @@ def test_fit_is_what_the_command_line_prints():
     assert api.to_json(api.fit(LORA, {"limits.gpus": ["a40"]}, at=AT)) + "\n" == printed
 
 
+def test_speed_is_what_the_command_line_prints():
+    printed = run("speed", LORA, "--json", "--as-of", DAY, "--gpu", "a40", "--gpus", "1,2").out
+    assert api.to_json(api.speed(LORA, {"limits.gpus": ["a40"], "limits.gpu_counts": [1, 2]}, at=AT)) + "\n" == printed
+
+
 def test_gpu_is_what_the_command_line_prints():
     printed = run("gpu", "a40", "A100 PCIe 80GB", "--currency", "eur", "--json", "--as-of", DAY).out
     assert api.to_json(api.gpu(["a40", "a100-pcie-80"], currency="EUR", at=AT)) + "\n" == printed
@@ -81,9 +86,11 @@ def test_documents_are_plain_json():
 
 
 def test_the_verbs_take_the_same_question_the_same_way():
-    parameters = {name: list(inspect.signature(getattr(api, name)).parameters) for name in ("plan", "fit")}
-    assert parameters["plan"][:2] == parameters["fit"][:2] == ["asked", "flags"]
-    assert all("at" in inspect.signature(getattr(api, name)).parameters for name in ("plan", "fit", "gpu", "offers"))
+    parameters = {name: list(inspect.signature(getattr(api, name)).parameters) for name in ("plan", "fit", "speed")}
+    assert parameters["plan"][:2] == parameters["fit"][:2] == parameters["speed"][:2] == ["asked", "flags"]
+    assert all(
+        "at" in inspect.signature(getattr(api, name)).parameters for name in ("plan", "fit", "speed", "gpu", "offers")
+    )
 
 
 def test_the_names_of_the_api_are_all_that_it_shows():
@@ -104,7 +111,7 @@ def test_the_api_is_used_as_a_type_checker_is_told():
 
 
 def test_what_the_type_checker_is_told_is_so():
-    code = "import sys; sys.path.insert(0, 'tests/typing'); import api as a; a.plan(), a.fit(), a.gpu(), a.model(), a.offers(), a.text(); assert a.refused()"
+    code = "import sys; sys.path.insert(0, 'tests/typing'); import api as a; a.plan(), a.fit(), a.speed(), a.gpu(), a.model(), a.offers(), a.text(); assert a.refused()"
     subprocess.run([sys.executable, "-W", "error", "-c", code], cwd=ROOT, check=True)
 
 

@@ -6,6 +6,7 @@ import struct
 from pathlib import Path
 
 import pytest
+from tests.cli.ask import run
 from tests.facts.samples import make
 
 from rackrate import api
@@ -428,3 +429,17 @@ def test_remarks_come_along_as_warnings(tmp_path):
     make.write_json(tmp_path / "config.json", {**make.LLAMA, "model_type": "llama9"})
     found = api.fit({"model": str(tmp_path), "task": "inference"}, {"limits.gpus": ["a40"]})
     assert "model_inexact" in {warning.code for warning in found.warnings}
+
+
+# ---------------------------------------------------------------- what a workload makes of it
+
+
+def test_gguf_files_are_planned_for_the_engine_that_they_come_from():
+    """vLLM loads them, too, but as a sideline: bundled facts, unlike the small book of the workload's tests, say so."""
+    asked = ("fit", "--gpu", "a40", "--json", "--model")
+    assert "gguf-q4_k_m" in facts().engine("vllm").weight_formats
+    found = run(*asked, SAMPLES / "llama-tiny.Q4_K_M.gguf").document
+    assert found["workload"]["engine"] == "llama.cpp"
+    assert {made["key"]: made["why"] for made in found["assumptions"]}["engine"] == "format_engine"
+    assert run(*asked, SAMPLES / "llama-tiny.Q4_K_M.gguf", "--engine", "vllm").document["workload"]["engine"] == "vllm"
+    assert run(*asked, SAMPLES / "llama-tiny").document["workload"]["engine"] == "vllm"

@@ -190,3 +190,15 @@ def test_without_the_extra_it_says_how_to_install_it(monkeypatch):
     assert found.observed == "huggingface-hub is not installed"
     assert "pip install 'rackrate[hub]'" in found.action
     assert "GGUF" in found.action
+
+
+def test_a_tuned_name_that_the_hub_does_not_answer_for_is_told_as_such(ask):
+    """`model` shows the shape of nothing else, so the Hub's silence is the finding; `fit` takes the base and says so."""
+    name = "meta-llama/Llama-2-7b-chat-hf"
+    with Hub({}, broken=True) as running:
+        told = ask(running, "model", name, "--json").document["problems"]
+        fitted = ask(running, "fit", "--model", name, "--gpu", "a40", "--json").document
+    assert [problem["code"] for problem in told] == ["hub_unreachable"]
+    assert "did you mean meta-llama/Llama-2-7b-hf?" in told[0]["action"]
+    assert fitted["workload"]["model"] == "meta-llama/Llama-2-7b-hf"
+    assert [w["code"] for w in fitted["warnings"] if w["code"] == "model_inexact"]

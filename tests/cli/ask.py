@@ -32,6 +32,20 @@ FITS = (
     ("fit", *MODEL, "--task", "full_finetune", "--gpu", "a100-sxm4-80", "--gpus", "8"),
     ("fit", *CHAT, "--gpu", "a100-pcie-40"),
     ("fit", *MODEL, "--task", "inference", "--gpu", "a40", "--gpus", "2"),
+    ("fit", *MODEL, "--task", "full_finetune", "--gpu", "a100-sxm4-80", "--gpus", "1,2,8"),
+)
+SPEEDS = (
+    ("speed", "examples/lora-7b.toml", "--gpu", "a40", "--gpu", "l40s"),
+    ("speed", *CHAT, "--gpu", "a100-sxm4-80"),
+    ("speed", "examples/full-7b.toml", "--gpu", "a100-sxm4-80", "--gpus", "1,2,8", "--deadline", "3 h"),
+    ("speed", "examples/batch-70b.json", "--gpu", "rtx4090", "--gpu", "p40"),
+    ("speed", *CHAT, "--requests-per-s", "4", "--first-token-ms", "500", "--gpu", "A100 80G"),
+    ("speed", *MODEL),
+)
+NO_SPEEDS = (
+    ("speed", *CHAT, "--gpu", "rtx4090", "--gpus", "1"),
+    ("speed", "examples/full-7b.toml", "--gpu", "a100-sxm4-80", "--gpus", "2", "--deadline", "1 h"),
+    ("speed", *MODEL, "--precision", "fp8", "--gpu", "a40"),
 )
 NO_FITS = (
     ("fit", *MODEL, "--task", "full_finetune", "--gpu", "a100-sxm4-80"),
@@ -103,6 +117,9 @@ REFUSED = (
     ("plan", *MODEL, "one.toml", "two.toml"),
     ("fit", *MODEL),
     ("fit", *MODEL, "--gpu", "a100"),
+    ("speed",),
+    ("speed", *MODEL, "--gpu", "a1000"),
+    ("speed", *MODEL, "--gpu", "a40", "--gpus", "0"),
     ("fit", *MODEL, "--gpu", "a40", "--gpus", "1000000"),
     ("gpu", "a100"),
     ("gpu", "voodoo2"),

@@ -19,7 +19,7 @@ def completed(line, dialect="bash"):
 @pytest.mark.parametrize(
     ("line", "offered"),
     [
-        ("rackrate ", ["plan", "fit", "gpu", "facts", "completion"]),
+        ("rackrate ", ["plan", "fit", "speed", "gpu", "facts", "completion"]),
         ("rackrate facts ", ["show", "list", "check", "path"]),
         ("rackrate facts show a4", ["a40", "a4000"]),
         ("rackrate facts show AUTO", ["AutoDL"]),
@@ -31,6 +31,8 @@ def completed(line, dialect="bash"):
         ("rackrate plan --rank-by t", ["time"]),
         ("rackrate plan --gpu a10", ["a10", "a10g", "a100-pcie-40", "a100-pcie-80", "a100-sxm4-40", "a100-sxm4-80"]),
         ("rackrate fit --gpu A4", ["a4000", "a4500", "a40"]),
+        ("rackrate speed --gpu A4", ["a4000", "a4500", "a40"]),
+        ("rackrate sp", ["speed"]),
         ("rackrate gpu a40 a6", ["a6000"]),
         ("rackrate plan --model meta-llama/llama-2-7", ["meta-llama/Llama-2-7b-hf"]),
         ("rackrate plan --engine v", ["vllm"]),

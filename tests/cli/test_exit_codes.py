@@ -10,9 +10,11 @@ from tests.cli.ask import (
     NO_FITS,
     NO_OFFERS,
     NO_PLANS,
+    NO_SPEEDS,
     OFFERS,
     PLANS,
     REFUSED,
+    SPEEDS,
     answer,
     name_of,
     run,
@@ -22,14 +24,14 @@ FORMS = [(), ("--json",), ("--csv",), ("--md",)]
 
 
 @pytest.mark.parametrize("form", FORMS, ids=name_of)
-@pytest.mark.parametrize("args", [*PLANS, *FITS, *CARDS, *MODELS, *FACTS, *OFFERS], ids=name_of)
+@pytest.mark.parametrize("args", [*PLANS, *FITS, *CARDS, *MODELS, *FACTS, *OFFERS, *SPEEDS], ids=name_of)
 def test_an_answer_is_0(args, form):
     assert answer(*args, *form).code == 0
     assert answer(*args, *form).err == ""
 
 
 @pytest.mark.parametrize("form", FORMS, ids=name_of)
-@pytest.mark.parametrize("args", [*NO_PLANS, *NO_FITS, *NO_OFFERS], ids=name_of)
+@pytest.mark.parametrize("args", [*NO_PLANS, *NO_FITS, *NO_OFFERS, *NO_SPEEDS], ids=name_of)
 def test_no_is_3(args, form):
     assert answer(*args, *form).code == 3
     assert answer(*args, *form).out

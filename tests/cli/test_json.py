@@ -15,10 +15,12 @@ from tests.cli.ask import (
     NO_FITS,
     NO_OFFERS,
     NO_PLANS,
+    NO_SPEEDS,
     OFFERS,
     PLANS,
     REFUSED,
     ROOT,
+    SPEEDS,
     answer,
     name_of,
     run,
@@ -73,6 +75,40 @@ PROMISED = {
         "usable_bytes": float,
         "components": [{"name": str, "phase": str, "bytes": {"low": float, "likely": float, "high": float}}],
         "changes": [{"knob": str, "before": str, "after": str}],
+        "counts": [{"gpus": int, "verdict": str, "peak_bytes": {"likely": float}, "usable_bytes": float}],
+        "largest": [{"knob": str, "now": int, "value": int, "capped": bool}],
+        "slices": [{"profile": str, "at_most": int, "verdict": str, "source": str}],
+        "cheapest": [{"accelerator": str, "gpus": int, "price_per_hour": Decimal, "price_observed_at": date}],
+    },
+    "speed": {
+        "workload": {"task": str, "model": str},
+        "cards": [
+            {
+                "accelerator": str,
+                "product": str,
+                "roofs": [{"quantity": str, "value": float, "unit": str, "kind": str, "source": str}],
+                "measured": [{"quantity": str, "kind": str, "low": float, "high": float, "source": str}],
+                "machines": [
+                    {
+                        "gpus": int,
+                        "interconnect": str,
+                        "parts": [
+                            {
+                                "part": str,
+                                "tokens_per_s": {"low": float, "likely": float, "high": float},
+                                "share_of_ceiling": float,
+                                "limited_by": str,
+                                "busy": [{"resource": str, "share": float}],
+                            }
+                        ],
+                        "missed": [{"target": str, "observed": float, "limit": float, "unit": str}],
+                        "detail": str,
+                        "changes": [{"knob": str, "before": str, "after": str}],
+                    }
+                ],
+            }
+        ],
+        "assumptions": [{"key": str, "value": str, "why": str}],
     },
     "gpu": {
         "schema": str,
@@ -226,7 +262,9 @@ def document(args):
 
 
 @pytest.mark.parametrize(
-    "args", [*PLANS, *NO_PLANS, *FITS, *NO_FITS, *CARDS, *MODELS, *FACTS, *OFFERS, *NO_OFFERS], ids=name_of
+    "args",
+    [*PLANS, *NO_PLANS, *FITS, *NO_FITS, *CARDS, *MODELS, *FACTS, *OFFERS, *NO_OFFERS, *SPEEDS, *NO_SPEEDS],
+    ids=name_of,
 )
 def test_documents_are_valid_and_keep_the_promised_keys(args):
     found = document(args)
@@ -350,6 +388,92 @@ def test_what_does_not_fit_says_what_would_make_it_fit(args):
     for change in found["changes"]:
         assert change["before"] != change["after"]
         assert change["peak_bytes"]["likely"] <= found["usable_bytes"]
+
+
+@pytest.mark.parametrize("args", [*FITS, *NO_FITS], ids=name_of)
+def test_every_number_of_cards_is_answered_and_the_best_leads(args):
+    found = document(args)
+    asked = [int(n) for n in args[args.index("--gpus") + 1].split(",")] if "--gpus" in args else None
+    counts = {count["gpus"]: count for count in found["counts"]}
+    if asked is not None:
+        assert list(counts) == asked
+    leading = counts[found["gpus"]]
+    assert (leading["verdict"], leading["layout"]) == (found["verdict"], found["layout"])
+    assert leading["components"] == found["components"]
+    order = ["fits", "tight", "does_not_fit"]
+    best = min(counts.values(), key=lambda count: (order.index(count["verdict"]), count["gpus"]))
+    assert best["gpus"] == found["gpus"]
+
+
+@pytest.mark.parametrize("args", [*FITS, *NO_FITS], ids=name_of)
+def test_the_largest_sizes_are_where_the_verdict_turns(args):
+    """Asked for again at the largest size it fits; a step further it does not, or waits, or the model ends."""
+    flags = {
+        "serving.context_tokens": "--context",
+        "serving.concurrency": "--concurrency",
+        "training.sequence_tokens": "--context",
+        "training.micro_batch": "--batch",
+    }
+    found = document(args)
+    for size in found["largest"]:
+        assert (size["value"] >= size["now"]) == (found["verdict"] == "fits" and not _waits(found))
+        if size["knob"] != "training.sequence_tokens" or not size["value"] or len(found["counts"]) > 1:
+            continue
+        assert answer(*args, flags[size["knob"]], str(size["value"]), "--json").document["verdict"] == "fits"
+        if not size["capped"]:
+            more = answer(*args, flags[size["knob"]], str(size["value"] + 1), "--json").document
+            assert more["verdict"] != "fits" or _waits(more)
+
+
+def _waits(found):
+    return any(warning["code"] == "short_of_concurrency" for warning in found["warnings"])
+
+
+@pytest.mark.parametrize("args", FITS, ids=name_of)
+def test_the_cheapest_cards_that_hold_it_fit_when_asked_for(args):
+    found = document(args)
+    prices = [Decimal(each["price_per_hour"]) for each in found["cheapest"]]
+    assert prices == sorted(prices)
+    assert len({each["accelerator"] for each in found["cheapest"]}) == len(prices) == 3
+    place = args.index("--gpu") + 1
+    for each in found["cheapest"]:
+        other = (*args[:place], each["accelerator"], *args[place + 1 :])
+        again = answer(*(*other, *(() if "--gpus" in args else ("--gpus", str(each["gpus"])))), "--json").document
+        count = next(c for c in again["counts"] if c["gpus"] == each["gpus"])
+        assert count["verdict"] == "fits"
+
+
+@pytest.mark.parametrize("args", [*SPEEDS, *NO_SPEEDS], ids=name_of)
+def test_speeds_say_what_they_mean(args):
+    for card in document(args)["cards"]:
+        able = [machine for machine in card["machines"] if machine["tokens_per_s"]]
+        for machine in card["machines"]:
+            assert (machine["reason"] is None) == (machine in able)
+        for machine in able:
+            rate = machine["tokens_per_s"]
+            assert 0 < rate["low"] <= rate["likely"] <= rate["high"] <= machine["ceiling_tokens_per_s"] * (1 + 1e-9)
+            assert machine["share_of_ceiling"] == pytest.approx(rate["likely"] / machine["ceiling_tokens_per_s"])
+            assert machine["speedup"] / machine["gpus"] * able[0]["gpus"] == pytest.approx(machine["efficiency"])
+            for part in machine["parts"]:
+                shares = [part["arithmetic_share"], part["bandwidth_share"] or 0.0]
+                assert part["share_of_ceiling"] == pytest.approx(max(shares))
+                assert 0 < max(shares) <= 1
+                peaks = {fact["unit"]: fact["value"] for fact in card["roofs"]}
+                assert part["flop_per_s_per_card"] == pytest.approx(shares[0] * peaks["flop/s"])
+        meeting = [machine["gpus"] for machine in able if not machine["missed"]]
+        assert card["fewest_gpus"] == (min(meeting) if meeting else None)
+        if able:
+            best = max(machine["speedup"] for machine in able)
+            assert next(m for m in able if m["gpus"] == card["fastest_gpus"])["speedup"] == best
+            assert able[0]["speedup"] == 1
+
+
+def test_the_speed_of_a_plan_is_the_speed_of_its_machine():
+    best = document(("plan", "examples/lora-7b.toml"))["plans"][0]
+    asked = ("speed", "examples/lora-7b.toml", "--gpu", best["cards"][0], "--gpus", str(best["gpus"]))
+    (machine,) = document(asked)["cards"][0]["machines"]
+    assert machine["tokens_per_s"] == best["speed"]["tokens_per_s"]
+    assert machine["hours"] == best["hours"]
 
 
 def test_prices_of_cards_are_per_gb_as_sold():

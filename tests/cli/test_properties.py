@@ -84,7 +84,12 @@ def mutated(draw):
 
 
 @examples(60)
-@given(table=mutated(), verb=st.sampled_from([("plan",), ("plan", "--json"), ("fit", "--gpu", "a40", "--json")]))
+@given(
+    table=mutated(),
+    verb=st.sampled_from(
+        [("plan",), ("plan", "--json"), ("fit", "--gpu", "a40", "--json"), ("speed", "--gpu", "a40", "--json")]
+    ),
+)
 def test_mutated_examples(table, verb, tmp_path):
     path = tmp_path / "job.json"
     path.write_text(json.dumps(table), encoding="utf-8")
@@ -140,7 +145,11 @@ flags = st.lists(
 
 
 @examples(60)
-@given(said=flags, verb=st.sampled_from(["plan", "fit"]), form=st.sampled_from([[], ["--json"], ["--csv"], ["--md"]]))
+@given(
+    said=flags,
+    verb=st.sampled_from(["plan", "fit", "speed"]),
+    form=st.sampled_from([[], ["--json"], ["--csv"], ["--md"]]),
+)
 def test_random_flags(said, verb, form):
     words = [word for flag in said for word in flag]
     ended = run(verb, "examples/lora-7b.toml", *words, *form)

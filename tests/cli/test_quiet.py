@@ -9,7 +9,19 @@ import subprocess
 import sys
 
 import pytest
-from tests.cli.ask import CARDS, FACTS, FITS, MODELS, NO_PLANS, OFFERS, PLANS, REFUSED, name_of, run
+from tests.cli.ask import (
+    CARDS,
+    FACTS,
+    FITS,
+    MODELS,
+    NO_PLANS,
+    OFFERS,
+    PLANS,
+    REFUSED,
+    SPEEDS,
+    name_of,
+    run,
+)
 
 
 @pytest.fixture
@@ -47,6 +59,7 @@ def _no_writing(monkeypatch):
         PLANS[0],
         NO_PLANS[0],
         FITS[0],
+        SPEEDS[0],
         CARDS[0],
         CARDS[-1],
         *MODELS[:5],

@@ -14,23 +14,29 @@ from tests.cli.ask import (
     DAY,
     FACTS,
     FITS,
+    MODEL,
     MODELS,
     NO_FITS,
     NO_OFFERS,
     NO_PLANS,
+    NO_SPEEDS,
     OFFERS,
     PLANS,
     REFUSED,
     ROOT,
+    SPEEDS,
     answer,
     name_of,
     run,
 )
 
 RACKRATE = Path(sys.executable).with_name("rackrate")
-SCREENS = (*PLANS, *NO_PLANS, *FITS, *NO_FITS, *CARDS, *MODELS, *FACTS, *OFFERS, *NO_OFFERS)
-HELP = (("--help",), ("plan", "--help"), ("fit", "--help"), ("gpu", "--help"), ("completion", "--help"), ())
-HELP += (("model", "--help"), ("offers", "--help"), ("offers", "pack", "--help"))
+SCREENS = (
+    *(*PLANS, *NO_PLANS, *FITS, *NO_FITS, *SPEEDS, *NO_SPEEDS),
+    *(*CARDS, *MODELS, *FACTS, *OFFERS, *NO_OFFERS),
+)
+HELP = (("--help",), ("plan", "--help"), ("fit", "--help"), ("speed", "--help"), ("gpu", "--help"), ())
+HELP += (("model", "--help"), ("offers", "--help"), ("offers", "pack", "--help"), ("completion", "--help"))
 HELP += tuple(("facts", *action, "--help") for action in ((), ("show",), ("list",), ("check",), ("path",)))
 
 
@@ -66,6 +72,8 @@ def test_help_is_no_wider_than_80_columns(args):
         NO_PLANS[0],
         FITS[1],
         NO_FITS[0],
+        SPEEDS[0],
+        SPEEDS[3],
         CARDS[0],
         CARDS[2],
         MODELS[1],
@@ -145,7 +153,7 @@ def test_every_group_of_rejections_is_shown_with_its_nearest_miss(args):
             assert f"{near['observed']}, limit {near['limit']}" in left_out
 
 
-@pytest.mark.parametrize("args", [*PLANS, *FITS], ids=name_of)
+@pytest.mark.parametrize("args", [*PLANS, *FITS, *SPEEDS], ids=name_of)
 def test_every_assumption_is_listed(args):
     found, text = answer(*args, "--json").document, " ".join(answer(*args).out.split())
     assert found["assumptions"]
@@ -173,9 +181,58 @@ def test_the_account_of_memory_is_a_picture_of_what_is_usable():
     assert "optimizer states 50.2 GiB" in text
 
 
+@pytest.mark.parametrize("args", SPEEDS, ids=name_of)
+def test_each_part_of_the_work_stands_beside_its_ceiling(args):
+    found, text = answer(*args, "--json").document, " ".join(answer(*args).out.split())
+    for card in found["cards"]:
+        able = [machine for machine in card["machines"] if machine["tokens_per_s"]]
+        shown = next((m for m in able if m["gpus"] == card["fewest_gpus"]), able[0] if able else None)
+        if shown is None:
+            assert f"{card['accelerator']} ({card['product']}): " in text
+            continue
+        for fact in card["roofs"]:
+            assert fact["source"] in text
+        for part in shown["parts"]:
+            cells = min(20, round(part["share_of_ceiling"] * 20))
+            bar = f"{'█' * cells}{'░' * (20 - cells)} {part['share_of_ceiling'] * 100:,.0f} % of the ceiling"
+            assert f"{part['part'].capitalize()} {bar}" in text
+
+
+def test_a_missed_target_is_named_with_its_number():
+    text = " ".join(answer(*SPEEDS[2]).out.split())
+    assert re.search(
+        r"Targets 8 x is the fewest that meets them all; missed by 2 x: deadline [\d.]+ hours, limit 3", text
+    )
+
+
 def test_two_cards_are_two_devices():
     text = " ".join(answer(*FITS[3]).out.split())
     assert "2 x a40 (A40): 2 devices joined by an NVLink bridge, not one larger card" in text
+
+
+def test_large_counts_are_written_as_people_write_them():
+    found = answer("plan", *MODEL, "--task", "lora", "--gpu", "a40", "--json").document
+    assert {made["key"]: made["value"] for made in found["assumptions"]}["training.tokens"] == "10M"
+    assert run("plan", *MODEL, "--task", "lora", "--tokens", "10M", "--gpu", "a40", "--as-of", DAY).code == 0
+
+
+def test_how_a_number_is_known_is_said_once():
+    cards = [
+        card["id"]
+        for card in answer("gpu", "--json").document["gpus"]
+        if any(f["kind"] == "derived" and f["quantity"] == "memory_total_bytes" for f in card["facts"])
+    ]
+    assert len(cards) > 10
+    for card in cards[::3]:
+        shown = answer("gpu", card).out
+        assert "derived" in shown
+        assert not re.search(r"\(derived\).*derived", shown)
+
+
+def test_an_engine_that_does_not_run_on_the_card_is_an_error():
+    ended = run("fit", *MODEL, "--engine", "vllm", "--gpu", "p40", "--json")
+    assert ended.code == 3
+    assert [w["subject"] for w in ended.document["warnings"] if w["severity"] == "error"] == ["p40"]
 
 
 # ---------------------------------------------------------------- terminals
@@ -239,6 +296,22 @@ def test_every_encoding_of_stdout_will_do(encoding):
         assert "AutoDL" in ended.stdout.decode(
             "utf-8" if form else encoding, "strict" if encoding != "ascii" else "replace"
         )
+
+
+@pytest.mark.parametrize(
+    "args", [("plan", "examples/lora-7b.toml"), ("gpu", "a40", "--json"), ("--help",), ("fit",)], ids=name_of
+)
+def test_a_closed_output_is_told(args):
+    ended = subprocess.run(
+        ["/bin/sh", "-c", 'exec "$0" "$@" >&-', RACKRATE, *args],
+        cwd=ROOT,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 1
+    assert ended.stderr.startswith("error: standard output: it is closed")
+    assert "next: " in ended.stderr
 
 
 def test_a_reader_that_stops_early_is_no_error():

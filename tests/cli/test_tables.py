@@ -5,7 +5,7 @@ import io
 from decimal import Decimal
 
 import pytest
-from tests.cli.ask import CARDS, FITS, NO_FITS, NO_PLANS, PLANS, answer, name_of
+from tests.cli.ask import CARDS, FITS, NO_FITS, NO_PLANS, NO_SPEEDS, PLANS, SPEEDS, answer, name_of
 
 from rackrate.cli.layout import Table
 from rackrate.cli.output import as_csv, as_markdown
@@ -65,16 +65,44 @@ def test_plans_are_the_same_in_all_forms(args):
 
 @pytest.mark.parametrize("args", [*FITS, *NO_FITS], ids=name_of)
 def test_the_account_of_memory_is_the_same_in_all_forms(args):
-    parts = answer(*args, "--json").document["components"]
+    found = answer(*args, "--json").document
     rows = csv_rows(args)
+    assert [(int(row["gpus"]), row["verdict"]) for row in rows] == [
+        (count["gpus"], count["verdict"]) for count in found["counts"] for _ in count["components"]
+    ]
+    parts = [part for count in found["counts"] for part in count["components"]]
     assert [(row["component"], row["phase"]) for row in rows] == [(part["name"], part["phase"]) for part in parts]
     assert [float(row["likely_gib"]) for row in rows] == pytest.approx(
         [part["bytes"]["likely"] / 2**30 for part in parts], abs=0.0006
     )
     assert [list(row.values()) for row in markdown_rows(args)] == [list(row.values()) for row in rows]
     screen = answer(*args).out
-    for part in parts:
+    for part in found["components"]:
         assert f"\n{part['name'].replace('_', ' ')} " in screen
+
+
+@pytest.mark.parametrize("args", [*SPEEDS, *NO_SPEEDS], ids=name_of)
+def test_speeds_are_the_same_in_all_forms(args):
+    machines = [
+        (card["accelerator"], machine)
+        for card in answer(*args, "--json").document["cards"]
+        for machine in card["machines"]
+    ]
+    rows = csv_rows(args)
+    assert [(row["accelerator"], int(row["gpus"])) for row in rows] == [(card, m["gpus"]) for card, m in machines]
+    assert markdown_rows(args) == rows
+    screen = answer(*args).out
+    for row, (card, machine) in zip(rows, machines, strict=True):
+        rate = machine["tokens_per_s"]
+        assert card in screen
+        assert row["reason"] == (machine["reason"] or "")
+        if rate is None:
+            assert row["tokens_per_s_likely"] == row["meets_targets"] == ""
+            continue
+        assert float(row["tokens_per_s_likely"]) == pytest.approx(rate["likely"], rel=1e-5)
+        assert row["meets_targets"] == str(not machine["missed"]).lower()
+        shown = f"{rate['likely']:,.0f}" if rate["likely"] >= 100 else f"{rate['likely']:.3g}"
+        assert [line for line in screen.splitlines() if line.startswith(card) and f" {shown} " in line]
 
 
 @pytest.mark.parametrize("args", [case for case in CARDS if len(case) != 2], ids=name_of)

@@ -27,9 +27,13 @@ def test_the_examples_of_docstrings_run(name):
 
 
 def test_the_verbs_have_examples():
-    assert {"rackrate.api", "rackrate.app.planning", "rackrate.app.fitting", "rackrate.app.gpus"} <= set(
-        modules_with_examples()
-    )
+    assert {
+        "rackrate.api",
+        "rackrate.app.planning",
+        "rackrate.app.fitting",
+        "rackrate.app.speeds",
+        "rackrate.app.gpus",
+    } <= set(modules_with_examples())
 
 
 def test_there_are_at_most_twenty_public_names_and_all_are_there():

@@ -137,6 +137,8 @@ def test_nothing_is_suggested_for_a_word_like_no_card(book):
         ("a40", {"a40"}),
         ("A40", {"a40"}),
         ("NVIDIA A40", {"a40"}),
+        ("Quadro RTX 6000", {"quadro-rtx6000"}),
+        ("NVIDIA Quadro RTX6000 24GB", {"quadro-rtx6000"}),
         ("NVIDIA A100-SXM4-80GB", {"a100-sxm4-80"}),
         ("NVIDIA A100 80GB PCIe", {"a100-pcie-80"}),
         ("NVIDIA H100 80GB HBM3", {"h100-sxm5-80"}),
@@ -327,3 +329,12 @@ def test_a_publisher_renames_its_model(book, text):
 
 def test_another_publisher_may_mean_another_model(book):
     assert isinstance(resolve_model("someone/Llama-3.1-8B", book.model_ids), Finding)
+
+
+def test_a_product_with_the_name_of_its_line_means_no_card_of_another(book):
+    """Lines are left out of names elsewhere, so that the Turing card once shared a name with the Ada one."""
+    for card in book.accelerators.values():
+        if any(line in card.product for line in ("Quadro", "Tesla", "GeForce")) and "(" not in card.product:
+            assert card.id in resolve_card(card.product, book.accelerators)
+            others = {book.accelerators[i].architecture for i in resolve_card(card.product, book.accelerators)}
+            assert others == {card.architecture}, card.product

@@ -12,6 +12,7 @@ from rackrate.api import (
     OffersDocument,
     PlanDocument,
     Refused,
+    SpeedDocument,
     to_json,
 )
 
@@ -43,6 +44,15 @@ def fit() -> FitDocument:
     assert_type(answer, FitDocument)
     assert_type(answer.verdict, str)
     assert_type([part.bytes.likely for part in answer.components], list[float])
+    return answer
+
+
+def speed() -> SpeedDocument:
+    """Two numbers of cards."""
+    answer = api.speed(JOB, {"limits.gpus": ["a40"], "limits.gpu_counts": [1, 2]})
+    assert_type(answer, SpeedDocument)
+    assert_type([machine.gpus for card in answer.cards for machine in card.machines], list[int])
+    assert_type(answer.cards[0].machines[0].parts[0].share_of_ceiling, float)
     return answer
 
 

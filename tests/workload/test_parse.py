@@ -88,6 +88,7 @@ def test_every_reason_can_be_explained_and_none_is_dead(book):
         {"model": LLAMA, "training.rows": 5, "training.mean_tokens": 3000},
         {"model": LLAMA, "training.rows": 5, "quantization": "nf4"},
         {"model": LLAMA, "task": "qlora"},
+        {"model": LLAMA, "quantization": "gguf-q4_k_m"},
         {"model": LLAMA, "task": "pretrain"},
         {"model": LLAMA, "task": "full_finetune", "engine": "torchtune"},
     ]
@@ -98,7 +99,7 @@ def test_every_reason_can_be_explained_and_none_is_dead(book):
             assert explain(assumption)
             assert assumption.value
             seen.add(reason_code(assumption))
-    assert seen | {"fresh_machine", "bridge_assumed"} == set(REASONS)  # plan and fit make these
+    assert seen | {"fresh_machine", "bridge_assumed", "most_rented"} == set(REASONS)  # plan, fit and speed make these
 
 
 def test_an_online_service_with_its_defaults(book):

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     "speed",
     epilog=examples(
         "rackrate speed examples/lora-7b.toml --gpu a40 --gpu l40s",
-        "rackrate speed --model meta-llama/Llama-2-13b-hf --gpu a100-sxm4-80 --gpus 1,2,4,8",
+        "rackrate speed --model meta-llama/Llama-2-13b-hf --gpu l40s --gpus 1,2,4",
     ),
 )
 @click.argument("file", required=False, metavar="[FILE]", shell_complete=complete_file)

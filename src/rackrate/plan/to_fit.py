@@ -33,7 +33,12 @@ def changes_to_fit(
     if isinstance(now, Unknown) or now.verdict is Verdict.FITS:
         return ()
     undivided = replace(question.engine, parallel=frozenset[str]())
-    settings = smallest_changes(question.workload, card, layout, undivided, candidates)
+    settings = [
+        replace(change, case=replace(change.case, engine=question.engine))
+        if change.case.engine == undivided
+        else change
+        for change in smallest_changes(question.workload, card, layout, undivided, candidates)
+    ]
     more = more_cards(estimator, card, layout)
     for wanted in (Verdict.FITS, Verdict.TIGHT):
         found = [change for change in (*settings, *more) if change.verdict is wanted]
