@@ -198,6 +198,22 @@ def test_each_part_of_the_work_stands_beside_its_ceiling(args):
             assert f"{part['part'].capitalize()} {bar}" in text
 
 
+@pytest.mark.parametrize("args", [*FITS, *NO_FITS], ids=name_of)
+def test_what_else_fits_is_on_the_screen(args):
+    found, text = answer(*args, "--json").document, " ".join(answer(*args).out.split())
+    for size in found["largest"]:
+        assert f"{size['value']:,}" in text or not size["value"]
+    if (found["copies_per_card"] or 0) > 1:
+        assert f"Copies {found['copies_per_card']} of the whole work" in text
+    for each in found["slices"]:
+        assert f"{each['profile']} holds it" in text
+    for each in found["cheapest"]:
+        assert each["accelerator"] in text.partition("cheapest that hold it")[2]
+        assert each["price_source"] in text
+    for count in found["counts"] if len(found["counts"]) > 1 else []:
+        assert re.search(rf"\b{count['gpus']} {count['layout']} {count['verdict'].replace('_', ' ')} ", text)
+
+
 def test_a_missed_target_is_named_with_its_number():
     text = " ".join(answer(*SPEEDS[2]).out.split())
     assert re.search(

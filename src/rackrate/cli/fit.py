@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     "fit",
     epilog=examples(
         "rackrate fit examples/lora-7b.toml --gpu a40",
-        "rackrate fit --model meta-llama/Llama-2-13b-hf --gpu a100-pcie-40",
+        "rackrate fit --model meta-llama/Llama-2-13b-hf --gpu a100-pcie-40 --gpus 1,2",
     ),
 )
 @click.argument("file", required=False, metavar="[FILE]", shell_complete=complete_file)
@@ -26,8 +26,10 @@ if TYPE_CHECKING:
 @as_of_option
 @output_options
 def command(file: str | None, at: datetime | None, form: str | None, **flags: object) -> None:
-    """Show whether a workload fits on --gpu (times --gpus), what fills the memory, and what would make it fit.
+    """Show whether a workload fits on --gpu, what fills the memory, and what would make it fit.
 
+    Of several numbers of cards (--gpus 1,8) each is answered, and the one that fits best in full. Beside
+    it the largest sizes that fit, copies on one card, MIG slices, and the cheapest cards that hold it.
     Exit code 0: it fits (perhaps tightly); 3: it does not, or the card cannot do it; 2: the request
     could not be understood.
     """

@@ -79,4 +79,5 @@ def _cheapest(document: FitDocument) -> Iterator[Part]:
         for c in document.cheapest
     )
     yield drawn(Table(keys=heads, titles=heads, rows=rows, right=frozenset({1, 4})))
+    yield f"Seen in {'; '.join(dict.fromkeys(c.price_source for c in document.cheapest))}."
     yield ""

@@ -109,7 +109,8 @@ def _overview(document: SpeedDocument) -> Table:
 
 def _seen(card: CardSpeedDoc, machine: MachineSpeedDoc, *, trains: bool) -> tuple[str, ...]:
     pair = (machine.step_s, machine.hours) if trains else (machine.per_user_tokens_per_s, machine.first_token_s)
-    limit = words.word(words.BOUNDS, machine.limited_by or "")
+    limit = machine.limited_by or ""
+    short = words.BOUNDS_IN_A_COLUMN.get(limit, words.word(words.BOUNDS, limit))
     return (
         card.accelerator,
         str(machine.gpus),
@@ -118,12 +119,18 @@ def _seen(card: CardSpeedDoc, machine: MachineSpeedDoc, *, trains: bool) -> tupl
         *map(_short, pair),
         per_cent(machine.share_of_ceiling or 0.0),
         f"{machine.speedup:.2f}" if machine.speedup is not None else "",
-        f"{limit}{'; misses a target' if machine.missed else ''}",
+        f"{short}{'; misses a target' if machine.missed else ''}",
     )
 
 
 def _unseen(card: CardSpeedDoc, machine: MachineSpeedDoc) -> tuple[str, ...]:
-    return (card.accelerator, str(machine.gpus), machine.layout or "-", *("-",) * 5, why_not(machine))
+    return (
+        card.accelerator,
+        str(machine.gpus),
+        machine.layout or "-",
+        *("-",) * 5,
+        words.word(words.REASONS, machine.reason or ""),
+    )
 
 
 _WHOLE_FROM = 100

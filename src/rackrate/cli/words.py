@@ -46,6 +46,14 @@ BOUNDS = {
     "cache_room": "room for the KV cache",
 }
 
+BOUNDS_IN_A_COLUMN = {
+    "bandwidth": "bandwidth",
+    "cache_bandwidth": "KV bandwidth",
+    "host": "launches",
+    "communication": "links",
+    "cache_room": "KV room",
+}
+
 MARKETS = {
     "on_demand": "on demand",
     "on_demand_secure": "secure",
