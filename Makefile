@@ -54,7 +54,7 @@ deps: $(VENV)/.dev
 	@echo "== dependencies"; $(BIN)/deptry --no-ansi src
 
 facts: $(VENV)/.dev
-	@echo "== facts"; $(BIN)/python tools/check_facts.py
+	@echo "== facts"; $(BIN)/python tools/check_facts.py && $(BIN)/python tools/build_hosted.py --check
 
 schemas: $(VENV)/.dev
 	@echo "== schemas"; $(BIN)/python tools/build_schemas.py --check

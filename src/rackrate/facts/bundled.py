@@ -27,6 +27,7 @@ from rackrate.units import parse_day
 
 if TYPE_CHECKING:
     from rackrate.facts.baselines import Baseline
+    from rackrate.facts.hosted import HostedPrice
     from rackrate.facts.records import Claim, MigProfile, Provider
 
 DATA = Path(__file__).parent / "data"
@@ -96,6 +97,15 @@ def providers(data: Path = DATA) -> tuple[Provider, ...]:
 def access(data: Path = DATA) -> tuple[AccessFact, ...]:
     """What the providers ask of a renter, and how their stock can be seen."""
     return _records(data / "access.csv", access_fact)
+
+
+def hosted(words: frozenset[str], data: Path = DATA) -> tuple[HostedPrice, ...]:
+    """The prices of hosted APIs in whose rows one of ``words`` stands (in lower case): few of thousands are read."""
+    from rackrate.facts.hosted import hosted_price
+
+    header, _, rest = (data / "hosted_prices.csv").read_text("utf-8").partition("\n")
+    lines = [line for line in rest.splitlines() if any(word in line.lower() for word in words)]
+    return tuple(map(hosted_price, _table("\n".join([header, *lines]))))
 
 
 def table(name: str, data: Path = DATA) -> tuple[rows.Row, ...]:

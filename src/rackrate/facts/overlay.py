@@ -7,7 +7,8 @@ What wins, and stays written down in docs/decisions/0012:
 - a billing rule: for one key and state an own rule that is in force goes before
   a bundled one (``BillingRules.find``);
 - a card, model, engine, format or provider of the same id: the own record, whole;
-- an exchange rate: the own one.
+- an exchange rate: the own one;
+- the price of a hosted model: all own prices of one model at one provider.
 
 Of several folders the first goes before the others in the same way. What loses
 stays in its file and is shown by ``rackrate facts show``.
@@ -15,7 +16,7 @@ stays in its file and is shown by ``rackrate facts show``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import TypeVar
 
@@ -24,6 +25,7 @@ from rackrate.facts import rows
 from rackrate.facts.accelerator import Accelerator
 from rackrate.facts.billing import BillingRule, BillingRules
 from rackrate.facts.book import FactBook
+from rackrate.facts.hosted import HostedPrice, hosted_price
 from rackrate.facts.lazy import LazyMapping
 from rackrate.facts.own_rows import OwnRow
 from rackrate.facts.validate_own import Base, OwnFacts
@@ -120,6 +122,25 @@ def _with_total(card: Row, facts: dict[str, Fact], base: Base) -> dict[str, Fact
         cells = rows.ruled_memory(card, base.memory_rules, base.book.seen_at.isoformat())
         facts["memory_total_bytes"] = rows.fact(cells)
     return facts
+
+
+# ---------------------------------------------------------------- hosted models
+
+
+def own_hosted(found: Iterable[OwnRow]) -> tuple[HostedPrice, ...]:
+    """The own prices of hosted models; of one model at one provider those of the folder that wins."""
+    made = [(row.layer, hosted_price(row.cells)) for row in found]
+    first: dict[tuple[str, str], int] = {}
+    for layer, price in made:
+        key = (price.provider.casefold(), price.model.casefold())
+        first[key] = min(layer, first.get(key, layer))
+    return tuple(p for layer, p in made if layer == first[p.provider.casefold(), p.model.casefold()])
+
+
+def with_own_hosted(own: Sequence[HostedPrice], bundled: Iterable[HostedPrice]) -> list[HostedPrice]:
+    """Own prices and the bundled ones of other models or providers."""
+    replaced = {(price.provider.casefold(), price.model.casefold()) for price in own}
+    return [*own, *(p for p in bundled if (p.provider.casefold(), p.model.casefold()) not in replaced)]
 
 
 # ---------------------------------------------------------------- providers, rules, rates

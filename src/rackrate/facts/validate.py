@@ -12,6 +12,7 @@ from rackrate.facts import rows, validate_cards, validate_terms
 from rackrate.facts.accelerator import Precision
 from rackrate.facts.validate_cells import Check, Known, Tables, day, member, number, parsed
 from rackrate.facts.validate_engines import engine_faults
+from rackrate.facts.validate_hosted import hosted_check
 from rackrate.facts.validate_rows import Fault, Row, findings
 from rackrate.problems import Code, Finding
 
@@ -103,5 +104,6 @@ CHECKS: Mapping[str, Callable[[Known], Check]] = {
     "providers.csv": validate_terms.providers_check,
     "exchange_rates.csv": validate_terms.rates_check,
     "access.csv": validate_terms.access_check,
+    "hosted_prices.csv": hosted_check,
     "claims.csv": _claims,
 }

@@ -28,6 +28,7 @@ class Known:
             for row in tables.get("providers.csv", ())
             for name in (row.get("id", ""), *filter(None, row.get("aliases", "").split("|")))
         )
+        self.currencies = {row.get(c, "") for row in tables.get("exchange_rates.csv", ()) for c in ("base", "currency")}
         self.limits = Limits(tables.get("accelerator_facts.csv", ()), as_float)
         self.sold_mib = {name: as_float(row.get("memory_sold_gb")) * GIB / MIB for name, row in self.cards.items()}
         self.seen_mib = {

@@ -14,6 +14,7 @@ from rackrate.facts import rows
 from rackrate.facts.book import FactBook
 from rackrate.facts.engine import Engine
 from rackrate.facts.engine_file import engine
+from rackrate.facts.hosted import hosted_price
 from rackrate.facts.own_rows import Columns, OwnRow, OwnTable, own_source, read_rows, told
 from rackrate.facts.records import Provider, provider
 from rackrate.facts.validate import CHECKS
@@ -35,6 +36,7 @@ NEEDED: Mapping[str, tuple[str, ...]] = {
     "providers.csv": ("id",),
     "billing_rules.csv": ("provider", "rule_key", "value", "seen_at"),
     "exchange_rates.csv": ("base", "currency", "per_base", "on"),
+    "hosted_prices.csv": ("provider", "model", "input_per_million", "output_per_million", "seen_at"),
 }
 """The files of facts that a user may have, in the order in which they refer to each other, and what each needs."""
 
@@ -43,6 +45,7 @@ DEFAULTS: Mapping[str, Mapping[str, str]] = {
     "formats.csv": {"embeddings_16bit": "false", "head_16bit": "false"},
     "models.csv": {"attention": "full", "modality": "text"},
     "billing_rules.csv": {"state": "any", "confidence": "high"},
+    "hosted_prices.csv": {"currency": "USD"},
 }
 _UNDATED = ("models.csv", "formats.csv")
 """Whole records, of which the user's is used whatever its date: it may be left out."""
@@ -109,6 +112,7 @@ class OwnKnown(Known):
         self._names = {one.id: (one.id, *one.aliases) for one in base.providers}
         self.providers = {*self._names, *base.sellers}
         self.provider_ids = dict(base.book.provider_ids)
+        self.currencies = {base.book.rates.base, *base.book.rates.per_base}
         self.names = Counter()
 
     @cached_property
@@ -130,6 +134,8 @@ class OwnKnown(Known):
                 self.cards[row.cells["id"]] = row.cells
                 self.vendors.add(row.cells["vendor"])
                 self.sold_mib[row.cells["id"]] = as_float(row.cells["memory_sold_gb"]) * GIB / MIB
+            elif name == "exchange_rates.csv":
+                self.currencies.add(row.cells["currency"])
             elif name == "formats.csv":
                 self.formats.add(row.cells["id"])
             elif name == "providers.csv":
@@ -178,6 +184,7 @@ _MADE: Mapping[str, Callable[[Row], object]] = {
     "providers.csv": provider,
     "billing_rules.csv": rows.billing_rule,
     "exchange_rates.csv": lambda cells: rows.exchange_rates([cells]),
+    "hosted_prices.csv": hosted_price,
 }
 
 

@@ -33,6 +33,7 @@ KEYS: Mapping[str, tuple[str, ...]] = {
     "providers.csv": ("id",),
     "exchange_rates.csv": ("currency",),
     "access.csv": ("provider", "key", "value", "condition"),
+    "hosted_prices.csv": ("provider", "model", "processing", "effective_from", "hours_utc"),
     "claims.csv": ("id",),
 }
 SOURCES: Mapping[str, str] = {"claims.csv": "condition_or_source", "memory_rules.csv": "note"}
