@@ -136,8 +136,21 @@ def facts_page() -> str:
         + f"\n\n## Measurements\n\n{_measurements()}"
         + f"\n\n## Models\n\n{len(book.model_ids)} models; the last part of an id is enough where it is clear.\n\n"
         f"| family | ids |\n|---|---|\n{models}\n\n"
+        f"## Hosted APIs\n\n{_hosted()}\n\n"
         f"## Engines and weight formats\n\nEngines: {_codes(book.engine_ids)}. "
         f"Weight formats: {_codes(book.formats)}.\n"
+    )
+
+
+def _hosted() -> str:
+    """How many prices of hosted APIs there are, and from where."""
+    prices = bundled.hosted(frozenset({""}))
+    sold = {(price.provider, price.model) for price in prices}
+    providers = sorted({price.provider for price in prices})
+    return (
+        f"{len(prices)} prices of {len(sold)} models at {len(providers)} providers, from the library genai-prices "
+        f"({prices[0].source.rpartition(' ')[2]},\nMIT licence; its sources are the price pages, which each row "
+        f"names), read on {prices[0].seen_at}: {_codes(providers)}.\n`rackrate model ID` lists those of a model."
     )
 
 

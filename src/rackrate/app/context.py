@@ -25,6 +25,7 @@ from rackrate.values import Value
 
 if TYPE_CHECKING:
     from rackrate.app.overlay import Laid, Own
+    from rackrate.facts.hosted import HostedPrice
 
 FOLDERS = "RACKRATE_FACTS"
 """The variable that names folders with own facts, the first going before the others."""
@@ -37,6 +38,7 @@ class Context(Value, frozen=True, kw_only=True):
     catalog: Catalog
     at: date
     own_digest: str = ""
+    own_hosted: tuple[HostedPrice, ...] = ()
     findings: tuple[Finding, ...] = ()
 
     @property
@@ -76,6 +78,7 @@ def context_of(own: Own | None, at: date | None = None) -> Context:
         catalog=listed,
         at=day,
         own_digest=own.digest,
+        own_hosted=over.hosted,
         findings=(*in_answer(over.findings), *unseen(over.prices.rows, day), *_unread(listed)),
     )
 

@@ -8,6 +8,7 @@ from datetime import date
 from rackrate.app.checkpoint.find import HUB, is_path, own_model
 from rackrate.app.context import Context, context
 from rackrate.app.documents import finding_docs, header, span
+from rackrate.app.wire_hosted import HostedPriceDoc
 from rackrate.app.wire_models import (
     GroupDoc,
     GrowthDoc,
@@ -64,7 +65,7 @@ def model(names: str | Sequence[str] = (), *, family: str = "", at: date | None 
         raise Refused([_both(family)])
     return ModelDocument(
         **header("model", here),
-        models=[_doc(each, here.book, origin) for each, origin in found],
+        models=[_doc(each, here, origin, named=bool(names)) for each, origin in found],
         warnings=finding_docs(finding for each, _ in found for finding in each.remarks),
     )
 
@@ -132,7 +133,8 @@ def _both(family: str) -> Finding:
 # ---------------------------------------------------------------- one model
 
 
-def _doc(each: Model, book: FactBook, origin: str) -> ModelDoc:
+def _doc(each: Model, here: Context, origin: str, *, named: bool) -> ModelDoc:
+    book = here.book
     cache = cache_docs(each, book)
     return ModelDoc(
         id=each.id,
@@ -164,9 +166,16 @@ def _doc(each: Model, book: FactBook, origin: str) -> ModelDoc:
         weights=_weights(each, book),
         cache=cache if isinstance(cache, list) else [],
         cache_unknown=cache.reason if isinstance(cache, Unknown) else "",
+        hosted=_hosted(each, here) if named else [],
         source=each.source,
         notes=each.notes,
     )
+
+
+def _hosted(each: Model, here: Context) -> list[HostedPriceDoc]:
+    from rackrate.app.hosting import hosted_prices_of  # imported here: the list of all models shows no prices
+
+    return hosted_prices_of(each, here)
 
 
 def _groups(each: Model) -> list[GroupDoc]:

@@ -16,7 +16,8 @@ from pathlib import Path
 
 from rackrate.facts import bundled
 from rackrate.facts.book import FactBook
-from rackrate.facts.overlay import laid_over
+from rackrate.facts.hosted import HostedPrice
+from rackrate.facts.overlay import laid_over, own_hosted
 from rackrate.facts.own_rows import OwnTable
 from rackrate.facts.validate_own import NEEDED, Base, OwnFacts, own_facts
 from rackrate.offers.catalog import Record
@@ -57,6 +58,7 @@ class Laid(Value, frozen=True, kw_only=True):
     book: FactBook
     facts: OwnFacts
     prices: OwnPrices
+    hosted: tuple[HostedPrice, ...]
     findings: tuple[Finding, ...]
 
 
@@ -75,7 +77,13 @@ def lay(own: Own, book: FactBook) -> Laid:
     facts = own_facts(tables, documents, base)
     over = laid_over(base, facts)
     prices = own_prices(tables, Record._fields, over)
-    return Laid(book=over, facts=facts, prices=prices, findings=(*found, *facts.findings, *prices.findings))
+    return Laid(
+        book=over,
+        facts=facts,
+        prices=prices,
+        hosted=own_hosted(facts.rows["hosted_prices.csv"]),
+        findings=(*found, *facts.findings, *prices.findings),
+    )
 
 
 def in_answer(found: Sequence[Finding]) -> tuple[Finding, ...]:

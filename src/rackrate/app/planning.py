@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import date
 
 from rackrate.app.asking import NOTHING, Asked, read_workload
@@ -11,11 +11,13 @@ from rackrate.app.documents import assumption_docs, finding_docs, header, worklo
 from rackrate.app.limits import unknown_names
 from rackrate.app.plan_documents import frontier_docs, plan_doc, rejected_docs, runner_up_doc
 from rackrate.app.wire import PlanDocument
-from rackrate.plan.answer import Answer, Rank
+from rackrate.app.wire_hosted import HostedDoc
+from rackrate.plan.answer import Answer, Plan, Rank
 from rackrate.plan.planner import plan as plan_rental
 from rackrate.plan.question import Question
 from rackrate.problems import Code, Finding, Refused, Severity
 from rackrate.workload.parse import Parsed
+from rackrate.workload.workload import NOT_HOSTED
 
 STALE_RATES_DAYS = 7
 """Exchange rates older than this are named in the answer."""
@@ -61,6 +63,7 @@ def plan_over(
     parsed = read_workload(asked, flags, here.book)
     if unknown := unknown_names(parsed.workload.limits, here.catalog.table, here.book.provider_ids):
         raise Refused(unknown)
+    _check_hosted(parsed, here)
     question = Question(
         workload=parsed.workload,
         engine=here.book.engine(parsed.workload.engine_id),
@@ -98,12 +101,32 @@ def _document(here: Context, parsed: Parsed, answer: Answer, limit: int) -> Plan
         considered=answer.considered,
         plans=[plan_doc(plan, here) for plan in answer.plans[:limit]],
         runner_up=runner_up_doc(answer),
+        hosted=_hosted(parsed, answer.plans[:limit], here),
         more_plans=max(0, answer.possible - limit),
         frontier=frontier_docs(answer.frontier),
         rejected=rejected_docs(answer.rejected),
         assumptions=assumption_docs(answer.assumptions),
         warnings=finding_docs([*parsed.warnings, *here.findings, *_stale_rates(here, answer)]),
     )
+
+
+def _check_hosted(parsed: Parsed, here: Context) -> None:
+    """Refuse a hosted model that nobody is known to sell."""
+    serving = parsed.workload.serving
+    if serving is not None and serving.hosted not in {"", NOT_HOSTED}:
+        from rackrate.app.hosting import check_hosted
+
+        check_hosted(parsed.workload, here)
+
+
+def _hosted(parsed: Parsed, plans: Sequence[Plan], here: Context) -> HostedDoc | None:
+    """Hosted APIs beside the plans of a workload that serves."""
+    serving = parsed.workload.serving
+    if serving is None or serving.hosted == NOT_HOSTED:
+        return None
+    from rackrate.app.hosting import hosted_beside  # imported here: training has no hosted price by the token
+
+    return hosted_beside(plans, parsed.workload, here)
 
 
 def _stale_rates(here: Context, answer: Answer) -> list[Finding]:

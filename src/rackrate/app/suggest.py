@@ -16,12 +16,15 @@ def words(what: str) -> tuple[str, ...]:
     """Known words of a kind; the user's own among them.
 
     Kinds: ``card``, ``model``, ``engine``, ``format``, ``provider``, ``vendor``, ``currency``, ``property``,
-    ``need``, ``sort_key``, and those that offers have: ``seller``, ``market``, ``region``.
+    ``need``, ``sort_key``, and those that offers have: ``seller``, ``market``, ``region``;
+    ``hosted_model``: what providers of APIs call their models.
     """
     if what in {"seller", "market", "region"}:
         return _of_offers(what)
     if what in {"need", "property", "sort_key"}:
         return _of_workloads(what)
+    if what == "hosted_model":
+        return _of_hosted()
     from rackrate.app.context import facts
 
     book = facts()
@@ -35,6 +38,12 @@ def words(what: str) -> tuple[str, ...]:
         "currency": tuple(sorted({book.rates.base, *book.rates.per_base})),
     }
     return known.get(what, ())
+
+
+def _of_hosted() -> tuple[str, ...]:
+    from rackrate.app.hosting import hosted_names
+
+    return hosted_names()
 
 
 def _of_offers(what: str) -> tuple[str, ...]:

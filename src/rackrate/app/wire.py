@@ -7,28 +7,10 @@ breaks a reader raises the number in ``schema``.
 
 from __future__ import annotations
 
-import msgspec
-
-
-class Part(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A part of a document; its schema admits no other keys, so that tests catch every drift."""
-
-
-class Document(Part, frozen=True, kw_only=True):
-    """What every document carries."""
-
-    schema: str
-    rackrate_version: str
-    facts_digest: str
-    as_of: str
-
-
-class RangeDoc(Part, frozen=True, kw_only=True):
-    """10th, 50th and 90th percentile."""
-
-    low: float
-    likely: float
-    high: float
+from rackrate.app.wire_hosted import HostedDoc
+from rackrate.app.wire_parts import Document as Document  # noqa: PLC0414 - the other contracts import it from here
+from rackrate.app.wire_parts import Part as Part  # noqa: PLC0414 - the same
+from rackrate.app.wire_parts import RangeDoc as RangeDoc  # noqa: PLC0414 - the same
 
 
 class FindingDoc(Part, frozen=True, kw_only=True):
@@ -240,7 +222,7 @@ class RejectedDoc(Part, frozen=True, kw_only=True):
 
 
 class PlanDocument(Document, frozen=True, kw_only=True):
-    """Answer of ``plan``."""
+    """Answer of ``plan``; ``hosted`` is null for training and where it was not wanted."""
 
     workload: WorkloadDoc
     rank: str
@@ -250,6 +232,7 @@ class PlanDocument(Document, frozen=True, kw_only=True):
     considered: int
     plans: list[PlanDoc]
     runner_up: RunnerUpDoc | None
+    hosted: HostedDoc | None
     more_plans: int
     frontier: list[FrontierDoc]
     rejected: list[RejectedDoc]

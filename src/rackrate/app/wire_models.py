@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from rackrate.app.wire import Document, FindingDoc, Part, RangeDoc
+from rackrate.app.wire_hosted import HostedPriceDoc
 
 
 class GroupDoc(Part, frozen=True, kw_only=True):
@@ -82,7 +83,10 @@ class KeptDoc(Part, frozen=True, kw_only=True):
 
 
 class ModelDoc(Part, frozen=True, kw_only=True):
-    """One model; what is not known is null. ``origin``: ``bundled``, ``files`` or ``hub``."""
+    """One model; what is not known is null. ``origin``: ``bundled``, ``files`` or ``hub``.
+
+    ``hosted`` are prices of APIs, for models asked for by name.
+    """
 
     id: str
     family: str
@@ -113,6 +117,7 @@ class ModelDoc(Part, frozen=True, kw_only=True):
     weights: list[WeightDoc]
     cache: list[KeptDoc]
     cache_unknown: str
+    hosted: list[HostedPriceDoc]
     source: str
     notes: str
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
+from rackrate.cli.hosted_screen import model_rows, of_model
 from rackrate.cli.layout import PLAIN, Part, Table, drawn, pairs
 from rackrate.cli.sections import warnings
 from rackrate.units import GB, KB, MB, TB, format_bytes, format_count
@@ -65,6 +66,7 @@ def _figures(model: ModelDoc) -> Table:
         rows += [
             ("cache_bytes", name, str(at.context_tokens), _plain(at.bytes.likely), engines) for at in kept.contexts
         ]
+    rows += model_rows(model.hosted)
     heads = ("figure", "of", "context_tokens", "value", "note")
     return Table(keys=heads, titles=heads, rows=tuple(rows), right=frozenset({2, 3}))
 
@@ -103,6 +105,7 @@ def _one(model: ModelDoc) -> Iterator[Part]:
     yield drawn(_formats(model))
     yield ""
     yield from _cache(model)
+    yield from of_model(model.hosted)
     notes = [("  -", text) for text in (model.notes, f"source: {model.source}") if text]
     yield pairs(notes, style=PLAIN)
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     "--rank-by", "rank", type=click.Choice(["cost", "time", "both"]), default="cost", help="What to order plans by."
 )
 @click.option("--top", type=click.IntRange(1, 1000), default=8, show_default=True, help="How many plans to show.")
+@click.option("--no-hosted", "serving__hosted", flag_value="none", help="Do not compare with hosted APIs.")
 @offers_option
 @as_of_option
 @output_options

@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from rackrate.cli import words
+from rackrate.cli.hosted_screen import PLAN_COLUMNS, beside_plans, plan_cells
 from rackrate.cli.layout import PLAIN, Part, Table, drawn, pairs
 from rackrate.cli.numbers import bytes_span, cost_span, hours, hours_span, money, per_cent_more, rate_span
 from rackrate.cli.sections import assumptions, unpriced, warnings, workload_line
@@ -47,9 +48,9 @@ _FOR_SERVICES = (*_ON_SCREEN[:6], "first_token_s", "cost_likely")
 def table(document: PlanDocument) -> Table:
     """All plans, a row each, with every column (for CSV and Markdown)."""
     return Table(
-        keys=tuple(key for key, _, _ in _COLUMNS),
-        titles=tuple(key for key, _, _ in _COLUMNS),
-        rows=tuple(_row(plan) for plan in document.plans),
+        keys=(*(key for key, _, _ in _COLUMNS), *PLAN_COLUMNS),
+        titles=(*(key for key, _, _ in _COLUMNS), *PLAN_COLUMNS),
+        rows=tuple((*_row(plan), *plan_cells(document, plan)) for plan in document.plans),
         right=frozenset(i for i, (key, _, _) in enumerate(_COLUMNS) if key in _RIGHT),
     )
 
@@ -87,12 +88,15 @@ def screen(document: PlanDocument) -> Iterator[Part]:
     if document.plans:
         yield from _best(document)
         yield from _others(document)
+        yield from beside_plans(document)
     else:
         yield "No plan: every offer was left out. The nearest misses are below."
         yield ""
     told = [assumptions(document.assumptions), _rejected(document.rejected, document.currency)]
     for part in told if document.plans else reversed(told):
         yield from part
+    if not document.plans:
+        yield from beside_plans(document)
     yield from warnings(document.warnings)
     yield _footer(document)
 

@@ -11,7 +11,7 @@ from rackrate.facts.model import Model
 from rackrate.units import GB
 from rackrate.workload.draft import Draft
 from rackrate.workload.resolve import Chosen
-from rackrate.workload.workload import Checkpointing, Serving, Task, Training, Use
+from rackrate.workload.workload import NOT_HOSTED, Checkpointing, Serving, Task, Training, Use
 
 _TOKENS_PER_PRETRAIN_STEP = 2**21  # GPT-3 6.7B and 13B: arXiv 2005.14165, table 2.1
 _TOKENS_PER_PARAMETER = 20  # arXiv 2203.15556
@@ -103,7 +103,14 @@ def decide_serving(draft: Draft, chosen: Chosen, *, online: bool) -> Serving:
         max_first_token_s=first_s,
         max_s_per_output_token=token_s,
         cache_bits=_cache_bits(draft, chosen.precision),
+        hosted=_hosted(draft),
     )
+
+
+def _hosted(draft: Draft) -> str:
+    """The hosted model to compare with, as it is called; empty for the model itself."""
+    named = (draft.text("serving.hosted") or "").strip()
+    return NOT_HOSTED if named.casefold() == NOT_HOSTED else named
 
 
 def requests_in_flight(

@@ -373,4 +373,15 @@ SERVING = (
         example="fp8",
         known_as=("kv_cache_dtype", "cache_type_k"),
     ),
+    Key(
+        path="serving.hosted",
+        kind="text",
+        flag="--hosted",
+        names="hosted_model",
+        scope="serving",
+        rule="the same model as APIs call it",
+        help="Hosted model to compare with, as its provider calls it (none: no comparison).",
+        example="meta-llama/llama-3.3-70b-instruct",
+        known_as=("hosted_model", "api_model"),
+    ),
 )

@@ -53,6 +53,7 @@ def _serving(serving: Serving) -> dict[str, Setting | None]:
         "serving.requests": serving.requests,
         "serving.first_token_ms": _ms(serving.max_first_token_s),
         "serving.output_token_ms": _ms(serving.max_s_per_output_token),
+        "serving.hosted": serving.hosted or None,
         "serving.cache_precision": {32: "fp32", 16: "bf16", 8: "fp8"}[serving.cache_bits],
     }
 

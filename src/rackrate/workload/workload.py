@@ -66,6 +66,10 @@ class Training(Value, frozen=True, kw_only=True):
     lora_targets: tuple[str, ...] = ()
 
 
+NOT_HOSTED = "none"
+"""What to call the hosted model for no comparison."""
+
+
 class Serving(Value, frozen=True, kw_only=True):
     """Sizes of an inference job.
 
@@ -73,7 +77,8 @@ class Serving(Value, frozen=True, kw_only=True):
     ``output_tokens``; the context planned for is their sum unless
     ``context_tokens`` says more. ``requests`` (offline) is the number of
     requests in the whole job; ``requests_per_s`` (online) the offered load.
-    Latency targets are for the median request, in seconds.
+    Latency targets are for the median request, in seconds. ``hosted`` is the
+    hosted model to compare with: empty means the same one, ``none`` none.
     """
 
     online: bool
@@ -86,6 +91,7 @@ class Serving(Value, frozen=True, kw_only=True):
     max_first_token_s: float | None = None
     max_s_per_output_token: float | None = None
     cache_bits: int = 16
+    hosted: str = ""
 
 
 class Budget(Value, frozen=True, kw_only=True):
