@@ -11,24 +11,22 @@ import argparse
 import json
 import re
 import sys
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
-from build_picture import picture
+from build_charts import CHARTS
+from build_picture import PICTURES, picture
 from claims import known
-from claims.asking import AS_OF, printed
+from claims.asking import printed
 from claims.page import claims_page
+from fact_pages import FACT_PAGES
 
-from rackrate.app.context import facts
 from rackrate.app.wire_all import DOCUMENTS
 from rackrate.cli.main import VERBS
 from rackrate.cli.main import main as command_line
-from rackrate.facts import bundled
-from rackrate.facts.accelerator import Accelerator
-from rackrate.units import MIB
 from rackrate.workload.reference import workload_reference
 
 ROOT = Path(__file__).parents[1]
@@ -119,102 +117,65 @@ def _type(key: dict[str, Any], parts: dict[str, Any]) -> str:
     return {"string": "text", "boolean": "true or false", "integer": "whole number"}.get(name, name)
 
 
-def facts_page() -> str:
-    """What is bundled: cards with the kinds of their sources, and models by family."""
-    book = facts()
-    cards = sorted(book.accelerators.values(), key=lambda card: (card.vendor, card.launch_year or 0, card.id))
-    families: dict[str, list[str]] = {}
-    for name in book.model_ids:
-        families.setdefault(book.model(name).family, []).append(name)
-    models = "\n".join(f"| {family} | {_codes(ids)} |" for family, ids in sorted(families.items()))
-    return (
-        f"{MADE}# Bundled facts\n\nAs of {AS_OF}. `rackrate gpu ID` shows every number of a card with its "
-        "condition, kind and source.\nEmpty cells: no source was seen. Kinds: m measured, p published, d derived "
-        "by a stated rule, a assumed.\n\n"
-        "| id | product | GB as sold | driver reports, MiB | GB/s | kinds of its facts |\n|---|---|--:|--:|--:|---|\n"
-        + "\n".join(map(_card_row, cards))
-        + f"\n\n## Measurements\n\n{_measurements()}"
-        + f"\n\n## Models\n\n{len(book.model_ids)} models; the last part of an id is enough where it is clear.\n\n"
-        f"| family | ids |\n|---|---|\n{models}\n\n"
-        f"## Hosted APIs\n\n{_hosted()}\n\n"
-        f"## Engines and weight formats\n\nEngines: {_codes(book.engine_ids)}. "
-        f"Weight formats: {_codes(book.formats)}.\n"
-    )
-
-
-def _hosted() -> str:
-    """How many prices of hosted APIs there are, and from where."""
-    prices = bundled.hosted(frozenset({""}))
-    sold = {(price.provider, price.model) for price in prices}
-    providers = sorted({price.provider for price in prices})
-    return (
-        f"{len(prices)} prices of {len(sold)} models at {len(providers)} providers, from the library genai-prices "
-        f"({prices[0].source.rpartition(' ')[2]},\nMIT licence; its sources are the price pages, which each row "
-        f"names), read on {prices[0].seen_at}: {_codes(providers)}.\n`rackrate model ID` lists those of a model."
-    )
-
-
-def _measurements() -> str:
-    """What was collected of what cards reach, and how much of it is used."""
-    figures, used = bundled.table("baselines.csv"), bundled.baselines()
-    kinds = Counter(figure.kind.value for figure in used)
-    cards = {figure.accelerators[0] for figure in used if len(figure.accelerators) == 1}
-    sure = sum(len(figure.accelerators) == 1 for figure in used)
-    unclear = sum(len(figure.accelerators) > 1 for figure in used)
-    others = len(used) - sure - unclear
-    return (
-        f"{len(figures)} figures under {len({row['label'] for row in figures})} names of cards were collected from "
-        "public benchmarks, health checks and\ndriver outputs: matrix products, memory, PCIe, links between cards, "
-        f"power. {sure} are surely of one of {len(cards)} cards,\n{unclear} can be of several and count for none, "
-        f"{others} are of cards that are not listed here. {len(figures) - len(used)} more are suspect: "
-        "they\nstay in `baselines.csv` with the reason and are never used. Kinds are not mixed:\n"
-        + ", ".join(f"{kinds[kind]} {kind}" for kind in sorted(kinds))
-        + ".\n`rackrate gpu ID` shows those of a card beside what is published of it."
-    )
-
-
-def _codes(names: Iterable[str]) -> str:
-    return ", ".join(f"`{name}`" for name in names)
-
-
-def _card_row(card: Accelerator) -> str:
-    kinds = Counter(fact.kind.value[0] for fact in card.facts.values())
-    total, rate = card.facts.get("memory_total_bytes"), card.facts.get("bandwidth_bytes_per_s")
-    cells = (
-        f"`{card.id}`",
-        f"{card.vendor} {card.product}",
-        f"{card.memory_sold_gb:g}",
-        f"{total.value / MIB:,.0f}" if total else "",
-        _short(rate.value / 1e9) if rate else "",
-        " ".join(f"{kinds[kind]}{kind}" for kind in "mpda" if kinds[kind]),
-    )
-    return f"| {' | '.join(cells)} |"
-
-
-def _short(value: float) -> str:
-    """A number with four digits where it is small and none behind the point where it is large."""
-    return f"{value:,.0f}" if value >= 1000 else f"{value:.4g}"  # noqa: PLR2004 - as printed
+def _fact_page(name: str) -> str:
+    """One page of bundled facts."""
+    return MADE + FACT_PAGES[name]()
 
 
 # ---------------------------------------------------------------- hand-written pages with output in them
 
 BLOCK = re.compile(
-    r"(<!-- output of `(?P<command>[^`]+)`(?:, (?P<lines>\d+) lines)?: begin -->\n)(?P<text>.*?)(<!-- output of)",
+    r"(?P<begin><!-- output of `(?P<command>[^`]+)`(?:, from `(?P<first>[^`]+)`)?(?:, to `(?P<after>[^`]+)`)?"
+    r"(?:, (?P<count>\d+) (?P<unit>line|paragraph)s?)?: begin -->\n)(?P<text>.*?)(?P<end><!-- output of)",
     re.DOTALL,
 )
+MORE = "..."
+"""A line that stands for what is left out of an output."""
 
 
 def filled(name: str) -> str:
     """A hand-written page with the outputs in it made again."""
+    return BLOCK.sub(_made, (ROOT / name).read_text("utf-8"))
 
-    def made(match: re.Match[str]) -> str:
-        shown = stripped(printed(match["command"])).split("\n")
-        if match["lines"] and len(shown) > int(match["lines"]):
-            shown = [*shown[: int(match["lines"])], "..."]
-        text = "\n".join(shown)
-        return f"{match[1]}\n```console\n$ {match['command']}\n{text}\n```\n\n{match[5]}"
 
-    return BLOCK.sub(made, (ROOT / name).read_text("utf-8"))
+def _made(match: re.Match[str]) -> str:
+    """One output: all of it, or a part."""
+    said = stripped(printed(match["command"])).split("\n")
+    first, last = shown_part(said, match)
+    shown = [*([MORE] if first else []), *said[first:last], *([MORE] if last < len(said) else [])]
+    text = "\n".join(shown)
+    return f"{match['begin']}\n```console\n$ {match['command']}\n{text}\n```\n\n{match['end']}"
+
+
+def shown_part(said: list[str], match: re.Match[str]) -> tuple[int, int]:
+    """Where the part to show begins and ends.
+
+    It runs from the first line that begins with one text to before the next
+    that begins with another, and is so many lines or paragraphs long at most.
+    """
+    first = _beginning(said, match["first"], 0) if match["first"] else 0
+    last = _beginning(said, match["after"], first + 1) if match["after"] else len(said)
+    if match["unit"] == "line":
+        last = min(last, first + int(match["count"]))
+    elif match["unit"]:
+        ends = [place for place in range(first, last) if not said[place]]
+        last = ends[int(match["count"]) - 1] if len(ends) >= int(match["count"]) else last
+    return first, last
+
+
+def _beginning(said: list[str], text: str, start: int) -> int:
+    """The first line from ``start`` on that begins with a text."""
+    for place in range(start, len(said)):
+        if said[place].lstrip().startswith(text):
+            return place
+    raise ValueError(f"no line begins with {text!r}")
+
+
+def with_outputs() -> Iterator[str]:
+    """The hand-written pages that show what commands print."""
+    for path in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]:
+        if BLOCK.search(path.read_text("utf-8")):
+            yield path.relative_to(ROOT).as_posix()
 
 
 def stripped(text: str) -> str:
@@ -225,14 +186,12 @@ def stripped(text: str) -> str:
 PAGES: dict[str, Callable[[], str]] = {
     "docs/claims.md": lambda: MADE + claims_page(),
     "docs/cli.md": cli_page,
-    "docs/facts.md": facts_page,
-    "docs/images/plan.svg": picture,
     "docs/schemas.md": schemas_page,
     "docs/workload.md": workload_page,
-    "README.md": lambda: filled("README.md"),
-    "docs/how-it-decides.md": lambda: filled("docs/how-it-decides.md"),
-    "docs/models.md": lambda: filled("docs/models.md"),
-    "docs/own-facts.md": lambda: filled("docs/own-facts.md"),
+    **{name: partial(_fact_page, name) for name in FACT_PAGES},
+    **{name: partial(picture, name) for name in PICTURES},
+    **CHARTS,
+    **{name: partial(filled, name) for name in with_outputs()},
 }
 
 

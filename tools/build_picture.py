@@ -1,6 +1,6 @@
-"""Make ``docs/images/plan.svg``: the first screen of a real plan, drawn as a terminal.
+"""Make the pictures of screens: the first lines of what a command really prints, drawn as a terminal.
 
-``tools/build_docs.py`` writes it. No font is fetched: any monospaced one will do.
+``tools/build_docs.py`` writes them. No font is fetched: any monospaced one will do.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 import itertools
 import re
+from pathlib import PurePath
 
 from claims.asking import WIDTH, printed
 from rich.cells import cell_len
@@ -15,24 +16,29 @@ from rich.console import Console
 from rich.terminal_theme import MONOKAI
 from rich.text import Text
 
-COMMAND = "rackrate plan examples/lora-7b.toml"
-LINES = 45
+PICTURES = {
+    "docs/images/plan.svg": ("rackrate plan examples/lora-7b.toml", 45),
+    "docs/images/fit.svg": ("rackrate fit examples/serve-13b.toml --gpu a100-pcie-80", 30),
+    "docs/images/gpu.svg": ("rackrate gpu a100-sxm4-40 a100-sxm4-80 --currency CNY", 48),
+}
+"""Each picture with the command that it shows, and at most so many of its lines."""
 FONT = "ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', 'Noto Sans Mono CJK SC', monospace"
 
 
-def picture() -> str:
-    """The picture as SVG."""
+def picture(name: str) -> str:
+    """One picture as SVG."""
+    command, lines = PICTURES[name]
     console = Console(record=True, width=WIDTH, file=io.StringIO(), force_terminal=True, color_system="truecolor")
-    console.print(Text(f"$ {COMMAND}", style="bold"))
-    for line in first_screen(printed(COMMAND, color=True).split("\n")):
+    console.print(Text(f"$ {command}", style="bold"))
+    for line in first_screen(printed(command, color=True).split("\n"), lines):
         console.print(_anchored(Text.from_ansi(line)), overflow="ignore", no_wrap=True, crop=True)
-    return _with_own_fonts(console.export_svg(title="", theme=MONOKAI, unique_id="plan"))
+    return _with_own_fonts(console.export_svg(title="", theme=MONOKAI, unique_id=PurePath(name).stem))
 
 
-def first_screen(lines: list[str]) -> list[str]:
-    """The paragraphs that end within ``LINES`` lines."""
-    ends = [number for number, line in enumerate(lines[: LINES + 1]) if not line.strip()]
-    return lines[: ends[-1]] if ends else lines[:LINES]
+def first_screen(lines: list[str], at_most: int) -> list[str]:
+    """The paragraphs that end within so many lines."""
+    ends = [number for number, line in enumerate(lines[: at_most + 1]) if not line.strip()]
+    return lines[: ends[-1]] if ends else lines[:at_most]
 
 
 def _anchored(line: Text) -> Text:
@@ -56,4 +62,5 @@ def _with_own_fonts(svg: str) -> str:
 
 
 if __name__ == "__main__":
-    print(picture())
+    for each in PICTURES:
+        print(picture(each))

@@ -30,6 +30,8 @@ from tests.cli.ask import (
     run,
 )
 
+from rackrate.cli.words import BILL, word
+
 RACKRATE = Path(sys.executable).with_name("rackrate")
 SCREENS = (
     *(*PLANS, *NO_PLANS, *FITS, *NO_FITS, *SPEEDS, *NO_SPEEDS),
@@ -114,7 +116,7 @@ def test_the_first_screen_of_a_plan(args):
     if len(best["cards"]) == 1:
         assert f"Rent {best['gpus']} x {best['accelerator']} ({best['product']})" in text
     else:
-        assert f"Rent {best['gpus']} x one of {', '.join(best['cards'])}" in text
+        assert f"Rent {best['gpus']} x {' or '.join(best['cards'])}: the source does not say which" in text
     assert f"From {best['provider']}: {best['offer']}, " in text
     assert f"stock {best['stock']}" in text
     assert re.search(rf"Fit {best['fit']['verdict']}: peak [\d.]+ GiB .* headroom -?[\d.]+ \w+", text)
@@ -136,7 +138,7 @@ def test_parts_of_the_bill_without_a_price_are_named_with_the_cost():
     ]
     assert lacking
     named = re.search(r"not in it, for no price was seen: ([a-z, ]+) Price", out)[1].split(", ")
-    assert named == [subject.rpartition(": ")[2].replace("_", " ") for subject in lacking]
+    assert named == [word(BILL, subject.rpartition(": ")[2]) for subject in lacking]
     assert "all in" not in out
 
 

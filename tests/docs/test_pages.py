@@ -1,6 +1,8 @@
 """What the README and the pages show is what rackrate says: commands run, Python runs, links lead somewhere."""
 
 import doctest
+import functools
+import html
 import re
 import subprocess
 import sys
@@ -10,6 +12,13 @@ import pytest
 from tools.claims.asking import AS_OF, printed
 
 ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT / "tools"))  # as the scripts there find each other
+
+import build_charts  # noqa: E402
+import build_docs as builder  # noqa: E402
+import build_picture  # noqa: E402
+from claims import asking  # noqa: E402
+
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 CONSOLE = re.compile(r"^```console\n(.*?)^```", re.DOTALL | re.MULTILINE)
 PYTHON = re.compile(r"^```python\n(>>> .*?)^```", re.DOTALL | re.MULTILINE)
@@ -25,21 +34,30 @@ def name(path):
 def commands():
     """Each ``$ rackrate ...`` of a console block, settings before it or not, with the lines shown under it."""
     for page in PAGES:
-        for block in CONSOLE.findall(page.read_text("utf-8")):
+        for number, block in enumerate(CONSOLE.findall(page.read_text("utf-8")), start=1):
             for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
                 command, _, shown = part.partition("\n")
                 if command.startswith(("rackrate ", "RACKRATE_FACTS=")):
-                    yield pytest.param(command, shown, id=f"{name(page)}: {command}")
+                    yield pytest.param(command, shown, id=f"{name(page)} {number}: {command}")
+
+
+def lines(text):
+    return [line.rstrip() for line in text.rstrip().split("\n")]
+
+
+@functools.cache
+def said_by(command):
+    return lines(printed(command))
 
 
 @pytest.mark.parametrize(("command", "shown"), list(commands()))
 def test_a_command_prints_what_the_page_shows(command, shown):
     """As of the day of the facts; blanks at the ends of lines do not count."""
-    said = [line.rstrip() for line in printed(command).rstrip().split("\n")]
-    expected = [line.rstrip() for line in shown.rstrip().split("\n")]
-    if expected[-1] == MORE:
-        expected = expected[:-1]
-        said = said[: len(expected)]
+    said, expected = said_by(command), lines(shown)
+    cut_before, cut_after = expected[0] == MORE, expected[-1] == MORE
+    expected = expected[cut_before : len(expected) - cut_after]
+    first = said.index(expected[0]) if cut_before and expected[0] in said else 0
+    said = said[first : first + len(expected)] if cut_after else said[first:]
     if expected != [""]:
         assert expected == said, "run: python tools/build_docs.py"
 
@@ -76,14 +94,39 @@ def test_the_readme_shows_the_verbs_the_picture_and_two_commands():
     assert "make test" in first_screen
 
 
-def test_the_picture_shows_the_real_output_and_fetches_nothing():
-    svg = (ROOT / "docs" / "images" / "plan.svg").read_text("utf-8")
+@pytest.mark.parametrize("picture", build_picture.PICTURES)
+def test_a_picture_shows_the_real_output(picture):
+    svg = (ROOT / picture).read_text("utf-8")
     drawn = re.sub(r"&#160;", " ", " ".join(re.findall(r"<text[^>]*>([^<]*)</text>", svg)))
-    said = printed("rackrate plan examples/lora-7b.toml").split("\n")
-    for line in said[:6]:
+    command, _ = build_picture.PICTURES[picture]
+    for line in said_by(command)[:12]:
         for word in line.split():
-            assert word.replace("'", "&#x27;") in drawn or not word.isascii()
-    assert not re.search(r"url\(\s*[\"']?http|@import|@font-face|<image|href", svg)
+            assert html.escape(word) in drawn or not word.isascii()
+
+
+@pytest.mark.parametrize("picture", sorted((ROOT / "docs" / "images").iterdir()), ids=lambda path: path.name)
+def test_a_picture_is_made_shown_and_fetches_nothing(picture):
+    assert f"docs/images/{picture.name}" in {**build_picture.PICTURES, **build_charts.CHARTS}
+    assert any(f"images/{picture.name})" in page.read_text("utf-8") for page in PAGES)
+    svg = picture.read_text("utf-8")
+    assert not re.search(r"url\(\s*[\"']?http|@import|@font-face|<image|<script|href", svg)
+    assert "<title>" in svg or picture.name in {name.rpartition("/")[2] for name in build_picture.PICTURES}
+
+
+def test_the_chart_of_the_frontier_has_a_mark_for_each_plan_on_it():
+    answer = asking.plan(build_charts.FRONTIER)
+    svg = (ROOT / "docs" / "images" / "frontier.svg").read_text("utf-8")
+    assert len(re.findall(r'r="4"', svg)) == len(answer.frontier) > 3
+    assert len(re.findall(r'r="2.5"', svg)) == len(answer.plans)
+
+
+def test_the_chart_of_the_crossover_crosses():
+    """The 40 GB card is the cheaper one for one stream, the 80 GB card for a full cache."""
+    title, lines = build_charts._per_million()
+    small, large = (dict(lines[card]) for card in ("a100-sxm4-40", "a100-sxm4-80"))
+    assert small[1] < large[1]
+    assert small[20] > large[20]
+    assert html.escape(title) in (ROOT / "docs" / "images" / "crossover.svg").read_text("utf-8")
 
 
 # ---------------------------------------------------------------- the script that makes the pages
@@ -92,12 +135,48 @@ def test_the_picture_shows_the_real_output_and_fetches_nothing():
 @pytest.fixture
 def build_docs(monkeypatch, tmp_path):
     """The script, with two small pages in an empty folder."""
-    monkeypatch.syspath_prepend(str(ROOT / "tools"))
-    import build_docs as script
+    monkeypatch.setattr(builder, "ROOT", tmp_path)
+    monkeypatch.setattr(builder, "PAGES", {"a.md": lambda: "alpha\n", "b.md": lambda: "beta\n"})
+    return builder
 
-    monkeypatch.setattr(script, "ROOT", tmp_path)
-    monkeypatch.setattr(script, "PAGES", {"a.md": lambda: "alpha\n", "b.md": lambda: "beta\n"})
-    return script
+
+SAID = ["title", "", "  Rent  one", "Cost  two", "", "card", "----", "a40", "", "end"]
+
+
+@pytest.mark.parametrize(
+    ("marker", "shown"),
+    [
+        ("", SAID),
+        (", 2 lines", SAID[:2]),
+        (", 1 paragraph", SAID[:1]),
+        (", 2 paragraphs", SAID[:4]),
+        (", from `Rent`, to `card`", SAID[2:5]),
+        (", from `card`, 1 paragraph", SAID[5:8]),
+        (", from `card`, 9 paragraphs", SAID[5:]),
+        (", from `Cost`, 1 line", SAID[3:4]),
+    ],
+)
+def test_a_page_can_show_a_part_of_an_output(marker, shown):
+    found = builder.BLOCK.search(
+        f"<!-- output of `rackrate x`{marker}: begin -->\n<!-- output of `rackrate x`: end -->"
+    )
+    first, last = builder.shown_part(SAID, found)
+    assert SAID[first:last] == shown
+
+
+def test_a_part_that_is_not_there_is_an_error():
+    found = builder.BLOCK.search("<!-- output of `rackrate x`, from `Rant`: begin -->\n<!-- output of")
+    with pytest.raises(ValueError, match="no line begins with 'Rant'"):
+        builder.shown_part(SAID, found)
+
+
+def test_every_marker_is_understood():
+    """A marker with a slip in it would leave an old output on the page, or none."""
+    for page in PAGES:
+        text = page.read_text("utf-8")
+        assert text.count(": begin -->") == len(builder.BLOCK.findall(text)), name(page)
+        assert text.count(": begin -->") == text.count(": end -->"), name(page)
+        assert not builder.BLOCK.search(text) or name(page) in builder.PAGES
 
 
 def run(script, monkeypatch, *arguments):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import os
 import shlex
 from functools import cache
 from pathlib import Path
@@ -17,6 +18,8 @@ from rackrate.app.wire import Document, GpuDoc, GpuDocument, PlanDocument
 from rackrate.app.wire_fit import FitDocument
 from rackrate.cli.main import main
 from rackrate.units import GB, GIB
+
+os.environ["RACKRATE_FACTS"] = ""  # whoever builds the pages may have facts and prices of their own
 
 AS_OF = facts().seen_at
 """The day of the bundled facts: a fixed day makes the answers repeatable."""
@@ -52,7 +55,8 @@ def printed(command: str, *more: str, color: bool = False) -> str:
 
 @cache
 def _document(command: str) -> Document:
-    verb = shlex.split(command)[1]
+    words = shlex.split(command)
+    verb = words[words.index("rackrate") + 1]
     return msgspec.json.decode(printed(command, "--json"), type=(wire.DOCUMENTS | wire_fit.DOCUMENTS)[verb])
 
 

@@ -53,7 +53,8 @@ def show_screen(document: FactsShowDocument) -> Iterator[Part]:
 
 def _value(said: SaidDoc) -> str:
     condition = f" ({said.condition})" if said.condition else ""
-    return f"{said.value} {said.unit}".rstrip() + condition
+    unit = said.unit.removeprefix("bool").strip()  # "true" says it; what follows is a remark
+    return f"{said.value} {unit}".rstrip() + condition
 
 
 def _counts(said: SaidDoc) -> str:

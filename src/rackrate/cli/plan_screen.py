@@ -32,6 +32,7 @@ _COLUMNS = (
     ("cost_likely", "cost", True),
     ("cost_high", "high", True),
     ("currency", "", False),
+    ("per_million_tokens", "a million tokens", True),
     ("price_observed_at", "seen", False),
     ("price_age_days", "age", True),
     ("offer", "offer", False),
@@ -72,6 +73,7 @@ def _row(plan: PlanDoc) -> tuple[str, ...]:
         plan.cost.likely,
         plan.cost.high,
         plan.cost.currency,
+        plan.cost.per_million_tokens or "",
         plan.price_observed_at,
         "" if plan.price_age_days is None else str(plan.price_age_days),
         plan.offer,
@@ -129,7 +131,11 @@ def _card_text(plan: PlanDoc) -> str:
     """The exact card, or all that an ambiguous name could mean."""
     if len(plan.cards) == 1:
         return f"{plan.accelerator} ({plan.product})"
-    return f"one of {', '.join(plan.cards)}: the source does not say which; figures hold for all"
+    return f"{' or '.join(plan.cards)}: the source does not say which; figures hold for {_all(plan.cards)}"
+
+
+def _all(cards: Sequence[str]) -> str:
+    return "both" if len(cards) == 2 else "all"  # noqa: PLR2004 - as in English
 
 
 def _fit_text(plan: PlanDoc) -> str:
@@ -161,7 +167,9 @@ def _time_text(document: PlanDocument, plan: PlanDoc) -> str:
 
 
 def _cost_text(document: PlanDocument, plan: PlanDoc) -> str:
-    lines = ", ".join(f"{n.name.replace('_', ' ')} {money(n.amount)}" for n in plan.cost.lines if Decimal(n.amount))
+    lines = ", ".join(
+        f"{words.word(words.BILL, n.name)} {money(n.amount)}" for n in plan.cost.lines if Decimal(n.amount)
+    )
     text = cost_span(plan.cost)
     if document.workload.horizon_hours is not None:
         text += f" for {format_hours(document.workload.horizon_hours)}"

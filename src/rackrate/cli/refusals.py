@@ -74,6 +74,8 @@ def _misused(error: click.UsageError) -> Finding:
         code = Code.MISSING_VALUE if isinstance(error, click.MissingParameter) else Code.BAD_VALUE
         subject = error.param.opts[0] if error.param else path
     observed, expected = _seen_and_wanted(error.message)
+    if isinstance(error, click.NoSuchOption):
+        observed, expected = "", f"a flag of {path}"  # the subject is what was seen
     return Finding(code=code, subject=printable(subject), observed=observed, expected=expected, action=action)
 
 

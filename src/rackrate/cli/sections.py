@@ -33,8 +33,14 @@ def assumptions(made: Sequence[AssumptionDoc]) -> Iterator[Part]:
     if not made:
         return
     yield "Assumed (set the key to change it):"
-    yield pairs([(f"  {a.key}", f"{a.value} ({a.why.replace('_', ' ')})") for a in made], style=PLAIN)
+    yield pairs([(f"  {a.key}", f"{a.value} ({_reason(a.why)})") for a in made], style=PLAIN)
     yield ""
+
+
+def _reason(why: str) -> str:
+    """The code of a reason as words, and what it was taken from: ``native_dtype(float16)``."""
+    reason, _, taken_from = why.replace("_", " ").rstrip(")").partition("(")
+    return f"{reason}: {taken_from}" if taken_from else reason
 
 
 def warnings(found: Sequence[FindingDoc]) -> Iterator[Part]:
@@ -53,7 +59,8 @@ def is_unpriced(finding: FindingDoc) -> bool:
 
 def unpriced(found: Sequence[FindingDoc]) -> list[str]:
     """Parts of the bill that no rule was seen for."""
-    return list(dict.fromkeys(f.subject.rpartition(": ")[2].replace("_", " ") for f in found if is_unpriced(f)))
+    parts = (f.subject.rpartition(": ")[2] for f in found if is_unpriced(f))
+    return list(dict.fromkeys(words.word(words.BILL, part) for part in parts))
 
 
 def _told(code: str, group: Sequence[FindingDoc]) -> tuple[str, str]:

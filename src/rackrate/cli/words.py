@@ -135,6 +135,20 @@ PHASES = {
     "step": "optimizer step",
 }
 
+BILL = {
+    "compute": "compute",
+    "compute_stopped": "compute while stopped",
+    "stopped_bills_compute": "compute while stopped",
+    "term": "prepaid terms",
+    "disk_running": "disk while running",
+    "disk_stopped": "disk while stopped",
+    "data_in": "data in",
+    "data_out": "data out",
+    "ip": "public address",
+    "one_time": "one-time fees",
+}
+"""Lines of a bill, and parts of it that no rule was seen for."""
+
 
 def word(table: dict[str, str], code: str) -> str:
     """The words for a code, or the code itself with spaces where no words were written."""
