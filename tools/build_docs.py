@@ -129,13 +129,21 @@ BLOCK = re.compile(
     r"(?:, (?P<count>\d+) (?P<unit>line|paragraph)s?)?: begin -->\n)(?P<text>.*?)(?P<end><!-- output of)",
     re.DOTALL,
 )
+FILE = re.compile(r"(<!-- text of `(?P<path>[^`]+)`: begin -->\n)(?P<text>.*?)(<!-- text of)", re.DOTALL)
 MORE = "..."
 """A line that stands for what is left out of an output."""
 
 
 def filled(name: str) -> str:
-    """A hand-written page with the outputs in it made again."""
-    return BLOCK.sub(_made, (ROOT / name).read_text("utf-8"))
+    """A hand-written page with the outputs and files in it made again."""
+    return FILE.sub(_copied, BLOCK.sub(_made, (ROOT / name).read_text("utf-8")))
+
+
+def _copied(match: re.Match[str]) -> str:
+    """A file of the repository, whole."""
+    path = ROOT / match["path"]
+    kind = path.suffix[1:] if path.suffix in {".toml", ".json"} else "text"
+    return f"{match[1]}\n```{kind}\n{stripped(path.read_text('utf-8'))}\n```\n\n{match[4]}"
 
 
 def _made(match: re.Match[str]) -> str:
@@ -172,9 +180,9 @@ def _beginning(said: list[str], text: str, start: int) -> int:
 
 
 def with_outputs() -> Iterator[str]:
-    """The hand-written pages that show what commands print."""
+    """The hand-written pages that show what commands print, or files."""
     for path in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]:
-        if BLOCK.search(path.read_text("utf-8")):
+        if BLOCK.search(text := path.read_text("utf-8")) or FILE.search(text):
             yield path.relative_to(ROOT).as_posix()
 
 

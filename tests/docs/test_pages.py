@@ -62,6 +62,12 @@ def test_a_command_prints_what_the_page_shows(command, shown):
         assert expected == said, "run: python tools/build_docs.py"
 
 
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_a_file_on_a_page_is_the_file(page):
+    for found in builder.FILE.finditer(page.read_text("utf-8")):
+        assert (ROOT / found["path"]).read_text("utf-8").strip() in found["text"], "run: python tools/build_docs.py"
+
+
 def python_blocks():
     for page in PAGES:
         found = PYTHON.findall(page.read_text("utf-8"))
@@ -174,9 +180,10 @@ def test_every_marker_is_understood():
     """A marker with a slip in it would leave an old output on the page, or none."""
     for page in PAGES:
         text = page.read_text("utf-8")
-        assert text.count(": begin -->") == len(builder.BLOCK.findall(text)), name(page)
+        found = [*builder.BLOCK.finditer(text), *builder.FILE.finditer(text)]
+        assert text.count(": begin -->") == len(found), name(page)
         assert text.count(": begin -->") == text.count(": end -->"), name(page)
-        assert not builder.BLOCK.search(text) or name(page) in builder.PAGES
+        assert not found or name(page) in builder.PAGES
 
 
 def run(script, monkeypatch, *arguments):
