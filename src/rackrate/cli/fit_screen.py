@@ -89,7 +89,7 @@ def _summary(document: FitDocument) -> list[tuple[str, str]]:
 def _cache_text(cache: CacheDoc) -> str:
     each = f"{cache.bytes_per_token / MB:.4g} MB a token on a card"
     room = f"room {format_bytes(cache.room_bytes.likely)} = {cache.tokens.likely:,.0f} tokens"
-    return f"{each}; {room} = {cache.full_sequences} full sequences of {cache.context_tokens:,}"
+    return f"{each}; {room} = {cache.full_sequences:,} full sequences of {cache.context_tokens:,}"
 
 
 def _devices(document: FitDocument) -> str:

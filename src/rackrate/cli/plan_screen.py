@@ -140,7 +140,7 @@ def _all(cards: Sequence[str]) -> str:
 
 def _fit_text(plan: PlanDoc) -> str:
     fit = plan.fit
-    held = f"; holds {fit.full_sequences} full sequences" if fit.full_sequences is not None else ""
+    held = f"; holds {fit.full_sequences:,} full sequences" if fit.full_sequences is not None else ""
     return (
         f"{words.word(words.VERDICTS, fit.verdict)}: peak {bytes_span(fit.peak_bytes)} "
         f"of {format_bytes(fit.usable_bytes)} usable, headroom {format_bytes(fit.headroom_bytes)}{held}"
