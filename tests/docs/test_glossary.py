@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from tests.cli.ask import CARDS, FACTS, FITS, MODELS, NO_FITS, NO_PLANS, PLANS, answer
+from tests.cli.ask import CARDS, FACTS, FITS, MODELS, NO_FITS, NO_OFFERS, NO_PLANS, OFFERS, PLANS, answer
 
 import rackrate.cli
 from rackrate.app.context import facts
@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 CHINESE = re.compile(r"[\u4e00-\u9fff]")
 SAME_IN_CHINESE = {"NVSwitch"}
-ASKED = (*PLANS, *NO_PLANS, *FITS, *NO_FITS, *CARDS, *MODELS, *FACTS)
+ASKED = (*PLANS, *NO_PLANS, *FITS, *NO_FITS, *CARDS, *MODELS, *FACTS, *OFFERS, *NO_OFFERS)
 
 
 def rows(page):
@@ -66,7 +66,7 @@ def test_the_keys_are_those_of_the_documents():
 TABLES = {
     **{
         name: getattr(words, name)
-        for name in ("REASONS", "VERDICTS", "BOUNDS", "MARKETS", "INTERCONNECTS", "TASKS", "PHASES", "BILL")
+        for name in ("REASONS", "VERDICTS", "BOUNDS", "MARKETS", "INTERCONNECTS", "TASKS", "PHASES", "BILL", "STOPS")
     },
     **{f"gpu {name}": getattr(gpu_words, name) for name in ("WORKS", "VERDICTS", "HOW", "QUANTITIES", "RESULTS")},
     "gpu SIZES": dict.fromkeys(gpu_words.SIZES, ""),
@@ -114,7 +114,7 @@ def labels_of(table):
 
 def as_word(label):
     """A label as a word of the glossary; nothing for what is data: numbers, ids, keys of workloads, currencies."""
-    word = re.sub(r" [A-Z]{3}$|^[A-Z]{3}/| [A-Z]{3}/h$", "", label.strip())
+    word = re.sub(r" [A-Z]{3}$|^[A-Z]{3}(/| per )| [A-Z]{3}/h$|(?<=^Drop) --.*", "", label.strip())
     data = {*facts().accelerators, *facts().model_ids, *(f"weights {form}" for form in facts().formats)}
     if word in data or re.fullmatch(r"\W*|\[?\d+k?\]?|offers\.csv:\d+", word):
         return ""
