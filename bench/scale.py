@@ -85,7 +85,8 @@ def warm(size: int, name: str, rounds: int) -> Warm:
     from rackrate.app.asking import read_workload
     from rackrate.app.long_lists import context_over
     from rackrate.plan.answer import Rank
-    from rackrate.plan.planner import plan, searched
+    from rackrate.plan.planner import plan
+    from rackrate.plan.possible import searched
     from rackrate.plan.question import Question
     from rackrate.plan.reasons import counts_of
     from rackrate.plan.shapes import Estimator

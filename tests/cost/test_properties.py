@@ -148,8 +148,9 @@ def compute_amount(charged):
 
 def column(table, rows, spent):
     clocks, clock_of_class = table.clocks
-    start_s = np.array([float(spent.run_seconds[0])])
-    hours = billed_hours(clocks, Timelines(start_s, len(spent.run_seconds), float(spent.stopped_seconds)))[:, 0]
+    start_s = np.array([[float(spent.run_seconds[0])]])
+    times = Timelines(start_s, (len(spent.run_seconds),), float(spent.stopped_seconds), float(spent.kept_seconds))
+    hours = billed_hours(clocks, times)[:, 0]
     return hours[clock_of_class[table.billing[rows]]] * table.price_per_hour[rows]
 
 

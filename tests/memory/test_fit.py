@@ -7,6 +7,7 @@ from rackrate.facts import bundled
 from rackrate.memory.estimate_types import Verdict
 from rackrate.memory.fit import RANKS, Candidates, shortened, smallest_changes
 from rackrate.values import replace
+from rackrate.workload.resolve import is_quantised
 from rackrate.workload.workload import Checkpointing, Serving, Task
 
 BOOK = bundled.load()
@@ -54,13 +55,21 @@ def test_lora_that_is_too_wide_is_narrowed_checkpointed_or_quantised():
     assert "training.pure_16bit" not in found
 
 
+def test_no_quantised_format_is_proposed_for_lora():
+    """A task of its own is what 8 bits are to adapters too: a plan refuses LoRA with them."""
+    workload = train(BOOK, "meta-llama/Llama-2-13b-hf", Task.LORA, tokens=512, lora_rank=8)
+    every = smallest_changes(workload, card(24_564, (8, 9)), SINGLE, BOOK.engine("peft-trl"), ALL)
+    assert "qlora (int8)" in [c.after for c in every if c.knob == "task"]
+    assert all(not is_quantised(c.case.workload.weights) or c.case.workload.task is Task.QLORA for c in every)
+    assert [c for c in every if c.knob == "quantization"] == []
+
+
 def test_qlora_is_offered_in_place_of_lora():
     workload = train(
         BOOK, "meta-llama/Llama-2-13b-hf", Task.LORA, tokens=512, lora_rank=8, checkpointing=Checkpointing.FULL
     )
-    found = changes(workload, card(24_564), "peft-trl")
-    assert found["task"].after == "qlora (nf4)"
-    assert found["quantization"].after in {"gptq-int8", "int8"}
+    found = smallest_changes(workload, card(24_564), SINGLE, BOOK.engine("peft-trl"), ALL)
+    assert [c.after for c in found if c.knob == "task"] == ["qlora (int8)", "qlora (nf4)"]
 
 
 def test_a_70b_that_does_not_load_is_quantised_or_spread():

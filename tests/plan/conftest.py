@@ -39,6 +39,7 @@ def ask(book: FactBook) -> Callable[..., Question]:
             at=AT,
             currency="USD",
             rank=rank,
+            request=parsed.request,
             limit=limit,
         )
 

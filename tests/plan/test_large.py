@@ -19,7 +19,7 @@ from rackrate.offers.offer import Offer
 from rackrate.offers.price_list import Reader
 from rackrate.offers.table import OfferTable
 from rackrate.offers.texts import Records, nth_of_base, read_texts
-from rackrate.plan.answer import Rank, Reason
+from rackrate.plan.answer import Plan, Rank, Reason
 from rackrate.plan.budget import budget_for_plan
 from rackrate.plan.columns import CostColumns
 from rackrate.plan.filters import KEPT, exclude
@@ -77,29 +77,52 @@ def numbers(plans: Sequence[Any]) -> list[tuple[Money, float]]:
     return [(p.cost.likely, slowness(p)) for p in plans]
 
 
+def is_within(asked: Question, found: Plan) -> bool:
+    most = budget_for_plan(asked, found.hours.likely)
+    return most is None or not most < found.cost.likely
+
+
+def share_of_budget(asked: Question, found: Plan) -> float:
+    most = budget_for_plan(asked, found.hours.likely)
+    assert most is not None
+    return float(found.cost.likely.amount / most.amount)
+
+
 def counts(answer: Any) -> dict[Reason, int]:
     return {group.reason: group.count for group in answer.rejected}
 
 
 @pytest.mark.parametrize("rank", list(Rank))
-@pytest.mark.parametrize(("name", "budget"), [("job", ""), ("job", "9 USD"), ("stopping", "900 USD"), ("busy", "")])
+@pytest.mark.parametrize(
+    ("name", "budget"),
+    [
+        ("job", ""),
+        ("job", "9 USD"),
+        ("stopping", "900 USD"),
+        ("busy", ""),
+        ("long", "6 USD/hour"),
+        ("stopping", "400 USD/day"),
+        ("busy", "2500 USD/month"),
+        ("job", "9 USD/day"),
+    ],
+)
 def test_two_thousand_offers_in_lots_are_planned_as_if_each_were_priced(
     ask: Ask, lists: Lists, name: str, budget: str, rank: Rank
 ) -> None:
     lots, rows = lists.of(2_000, seed=len(name))
     workload = with_budget(WORKLOADS[name], budget)
     every = exhaustive(question(ask, workload, rows))
-    most = budget_for_plan(question(ask, workload, rows))
-    within = [p for p in every if most is None or not most < p.cost.likely]
+    within = [p for p in every if is_within(question(ask, workload, rows), p)]
     answer = plan(question(ask, workload, lots, rank))
     assert len(within) > 20
     assert budget == "" or len(within) < len(every)
     assert (answer.possible, answer.considered) == (len(within), 2_000)
     assert counts(answer).get(Reason.BUDGET, 0) == len(every) - len(within)
     if budget:
+        least = min(share_of_budget(question(ask, workload, rows), p) for p in every if p not in within)
         over = next(group.nearest for group in answer.rejected if group.reason is Reason.BUDGET)
         assert over is not None
-        assert over.cost == min((p.cost.likely for p in every if p not in within), key=lambda m: m.amount)
+        assert over.cost in [p.cost.likely for p in every if share_of_budget(question(ask, workload, rows), p) == least]
     assert numbers(answer.plans) == numbers(ranked(within, rank)[:20])
     assert numbers(answer.frontier) == numbers(frontier(within))
 
@@ -151,9 +174,7 @@ def test_a_budget_that_is_the_cost_of_many_offers_is_decided_exactly(ask: Ask, l
     most = middle * (1 + type(middle)(shift) / 10**6)
     workload = {**JOB, "limits": {"budget": f"{most:f} USD"}}
     answer = plan(question(ask, workload, lists.of(2_000)[0]))
-    limit = budget_for_plan(question(ask, workload, rows))
-    assert limit is not None
-    assert answer.possible == sum(not limit < p.cost.likely for p in every)
+    assert answer.possible == sum(is_within(question(ask, workload, rows), p) for p in every)
 
 
 def test_an_estimator_that_is_kept_gives_the_same_answer(ask: Ask, lists: Lists) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from rackrate.app.reading import read_request
-from rackrate.facts.book import FactBook
+from rackrate.facts.book import FactBook, with_model
 from rackrate.facts.model import Model
 from rackrate.problems import Code, Finding, Refused
 from rackrate.values import replace
@@ -38,14 +38,14 @@ def _parsed(request: Request, book: FactBook) -> Parsed | tuple[Finding, ...]:
     text = request.values.get("model")
     if not isinstance(text, str) or text.strip() in book.model_ids:
         return parse(request, book)
-    from rackrate.app.checkpoint.find import own_model, with_own_model  # imported here: most models are bundled
+    from rackrate.app.checkpoint.find import own_model  # imported here: most models are bundled
 
     own = own_model(text, book)
     if own is None:
         return parse(request, book)
     if isinstance(own, Model):
         named = replace(request, values={**request.values, "model": own.id})
-        return parse(named, with_own_model(book, own))
+        return parse(named, with_model(book, own))
     return (*own, *_beside_the_model(parse(request, book), request))
 
 

@@ -72,6 +72,7 @@ def plan_over(
         at=here.at,
         currency=parsed.workload.display_currency,
         rank=Rank(rank),
+        request=parsed.request,
         limit=max(limit, 2),  # the runner-up is told even where one plan is wanted
     )
     return _document(here, parsed, plan_rental(question), limit)

@@ -7,7 +7,7 @@ from decimal import Decimal
 
 from rackrate.money import Money, total
 from rackrate.problems import Finding
-from rackrate.values import Value
+from rackrate.values import Value, replace
 
 
 class Line(Value, frozen=True, kw_only=True):
@@ -53,6 +53,14 @@ def combined(parts: Sequence[Charges], currency: str) -> Charges:
         currency=currency,
         unknown=tuple(finding for part in parts for finding in part.unknown),
     )
+
+
+def times(one: Charges, machines: int) -> Charges:
+    """The charges of ``machines`` that are each billed as ``one``."""
+    if machines == 1:
+        return one
+    lines = tuple(replace(line, quantity=line.quantity * machines, amount=line.amount * machines) for line in one.lines)
+    return replace(one, lines=lines, billed_seconds=one.billed_seconds * machines)
 
 
 def part(currency: str, *lines: Line, unknown: Sequence[Finding] = (), billed_seconds: Decimal = Decimal(0)) -> Charges:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import date
 
-from rackrate.cost.charge_types import Charges, combined
+from rackrate.cost.charge_types import Charges, combined, times
 from rackrate.cost.compute import compute
 from rackrate.cost.disk import disk
 from rackrate.cost.extras import address, omissions, one_time
@@ -15,8 +15,10 @@ from rackrate.offers.meter import narrowed
 from rackrate.offers.offer import Offer
 
 
-def charges(rules: BillingRules, offer: Offer, usage: Usage, at: date) -> Charges:
-    """The bill for ``usage`` of one machine of ``offer`` under the provider's ``rules`` in force at ``at``.
+def charges(rules: BillingRules, offer: Offer, usage: Usage, at: date, machines: int = 1) -> Charges:
+    """The bill for ``usage`` of each of ``machines`` of ``offer`` under the provider's ``rules`` in force at ``at``.
+
+    Traffic is billed to an account: its free part and its tiers hold for the data of all machines together.
 
     Every line is exact, in the currency of the offer, and cites its rule. A
     part that the usage needs and no rule prices is not in the total but in
@@ -24,23 +26,23 @@ def charges(rules: BillingRules, offer: Offer, usage: Usage, at: date) -> Charge
     total and in ``unknown``, as information.
     """
     held = narrowed(rules, offer.name, at)
-    parts = (compute(held, offer, usage), *_others(held, offer, usage), omissions(held, offer))
-    return combined(parts, offer.price.currency)
+    running = times(compute(held, offer, usage), machines)
+    return combined((running, *_others(held, offer, usage, machines), omissions(held, offer)), offer.price.currency)
 
 
-def beside_compute(rules: BillingRules, offer: Offer, usage: Usage, at: date) -> Charges:
+def beside_compute(rules: BillingRules, offer: Offer, usage: Usage, at: date, machines: int = 1) -> Charges:
     """The lines of ``charges`` that do not depend on the price of the offer: disk, traffic, address, fees.
 
     For one timeline but for its running seconds, and within one billing month
     of them, the total is linear in the running seconds.
     """
-    return combined(_others(narrowed(rules, offer.name, at), offer, usage), offer.price.currency)
+    return combined(_others(narrowed(rules, offer.name, at), offer, usage, machines), offer.price.currency)
 
 
-def _others(held: BillingRules, offer: Offer, usage: Usage) -> tuple[Charges, ...]:
+def _others(held: BillingRules, offer: Offer, usage: Usage, machines: int) -> tuple[Charges, ...]:
     return (
-        disk(held, offer, usage),
+        times(disk(held, offer, usage), machines),
         traffic(held, offer, usage),
-        address(held, offer, usage),
-        one_time(held, offer),
+        times(address(held, offer, usage), machines),
+        times(one_time(held, offer), machines),
     )

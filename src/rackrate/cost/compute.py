@@ -73,12 +73,13 @@ def terms(meter: Meter, offer: Offer, usage: Usage) -> Decimal:
     """How many whole terms ``usage`` needs.
 
     A term of hours to months runs by the clock, stopped or not, from the first
-    start to the last stop; where stopping forfeits the rest, each start begins
-    a new one. A credit pack is used up by running time only, but lapses: there
-    is at least one for each life of a pack (careful where the rest carries over).
+    start to the last stop; a disk that is kept beyond needs no further term.
+    Where stopping forfeits the rest, each start begins a new one. A credit pack
+    is used up by running time only, but lapses: there is at least one for each
+    life of a pack (careful where the rest carries over).
     """
     term_s = offer.term.hours * SECONDS
-    wall_s = usage.running_seconds + usage.stopped_seconds
+    wall_s = usage.running_seconds + usage.paused_seconds
     if offer.term.unit == "credit_pack":
         count = whole_steps(usage.running_seconds, term_s)
         if offer.validity_days is not None:

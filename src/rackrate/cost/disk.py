@@ -20,7 +20,8 @@ def disk(rules: BillingRules, offer: Offer, usage: Usage) -> Charges:
     """Disk lines: GB beyond what is free, for the time that the disk exists, not rounded.
 
     GB that the price of the machine includes are free while that price is
-    paid: while it runs, or for the whole of a prepaid term.
+    paid: while it runs, or between the runs of a prepaid term. What is kept
+    after the last run is billed whole, since the term may be over by then.
     """
     parts = [] if not usage.disk_bytes else [_running(rules, offer, usage)]
     if usage.disk_bytes and usage.stopped_seconds:
@@ -39,17 +40,23 @@ def _running(rules: BillingRules, offer: Offer, usage: Usage) -> Charges:
 
 
 def _stopped(rules: BillingRules, offer: Offer, usage: Usage) -> Charges:
-    included = offer.includes_disk_gb if offer.term.prepaid else Decimal(0)
-    free_gb = max(_free_gb(rules), included)
-    billed_gb = usage.disk_bytes / BYTES_PER_GB - free_gb
-    if billed_gb <= 0:
+    gb_seconds, free_gb = _stopped_gb_seconds(rules, offer, usage)
+    if not gb_seconds:
         return part(offer.price.currency, _free("disk_stopped", offer, f"{free_gb:f} GB are included"))
     kept = rules.find("stopped_bills_disk", *STOPPED)
     if kept is not None and kept.value == "false":
         return part(offer.price.currency, _free("disk_stopped", offer, describe(kept)))
     rule, multiplier = _stopped_price(rules)
-    gb_hours = billed_gb * usage.stopped_seconds / SECONDS
-    return _priced("disk_stopped", offer, rule, gb_hours * multiplier)
+    return _priced("disk_stopped", offer, rule, gb_seconds / SECONDS * multiplier)
+
+
+def _stopped_gb_seconds(rules: BillingRules, offer: Offer, usage: Usage) -> tuple[Decimal, Decimal]:
+    """GB x seconds beyond what is free while stopped, and the GB that are free between the runs."""
+    always = _free_gb(rules)
+    free_gb = max(always, offer.includes_disk_gb) if offer.term.prepaid else always
+    disk_gb = usage.disk_bytes / BYTES_PER_GB
+    paused = max(disk_gb - free_gb, Decimal(0)) * usage.paused_seconds
+    return paused + max(disk_gb - always, Decimal(0)) * usage.kept_seconds, free_gb
 
 
 def _stopped_price(rules: BillingRules) -> tuple[BillingRule | None, Decimal]:

@@ -12,11 +12,14 @@ class Usage(Value, frozen=True, kw_only=True):
 
     ``run_seconds`` is one entry per start: the seconds from power-on to
     power-off (boot, image and model download included). ``stopped_seconds`` is
-    the time in between, while disks exist. Sizes are decimal bytes.
+    the time in between and after, while disks exist; ``kept_seconds`` of them
+    come after the last run. Sizes are decimal bytes; ``disk_bytes`` is of one
+    machine, the data of all that are rented for the work.
     """
 
     run_seconds: tuple[Decimal, ...]
     stopped_seconds: Decimal = Decimal(0)
+    kept_seconds: Decimal = Decimal(0)
     disk_bytes: Decimal = Decimal(0)
     data_in_bytes: Decimal = Decimal(0)
     data_out_bytes: Decimal = Decimal(0)
@@ -25,3 +28,8 @@ class Usage(Value, frozen=True, kw_only=True):
     def running_seconds(self) -> Decimal:
         """All seconds on the meter before rounding and minimum."""
         return sum(self.run_seconds, Decimal(0))
+
+    @property
+    def paused_seconds(self) -> Decimal:
+        """The seconds stopped between the first start and the last stop."""
+        return self.stopped_seconds - self.kept_seconds

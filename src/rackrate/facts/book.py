@@ -12,7 +12,7 @@ from rackrate.facts.engine import Engine
 from rackrate.facts.formats import WeightFormat
 from rackrate.facts.model import Model
 from rackrate.money import ExchangeRates
-from rackrate.values import Value, field
+from rackrate.values import Value, field, replace
 
 
 class FactBook(Value, frozen=True, kw_only=True):
@@ -49,3 +49,15 @@ class FactBook(Value, frozen=True, kw_only=True):
         """What is known to stand between a renter and ``provider`` (of resold offers: the reseller)."""
         seller = provider.partition(":")[0]
         return self.access.get(self.provider_ids.get(seller, seller), ())
+
+
+def with_model(book: FactBook, model: Model) -> FactBook:
+    """The book with one model more, unless it has that."""
+    if model.id in book.model_ids:
+        return book
+    known = book.model
+
+    def look_up(name: str) -> Model:
+        return model if name == model.id else known(name)
+
+    return replace(book, model_ids=(*book.model_ids, model.id), model=look_up)

@@ -12,6 +12,7 @@ from rackrate.memory.estimate import estimate
 from rackrate.memory.estimate_types import MemoryEstimate, Verdict
 from rackrate.values import Value, replace
 from rackrate.workload.layout import Layout
+from rackrate.workload.resolve import is_quantised
 from rackrate.workload.workload import Checkpointing, Serving, Task, Training, Workload
 
 RANKS = (
@@ -35,7 +36,7 @@ ROUND_TOKENS = 64
 
 MOST_GPUS = 8
 BIT_CLASSES = (6.0, 5.0, 0.0)
-"""Formats are tried by class: about 8 bits, 5 to 6, 4 and fewer. Below the first, adapters train as QLoRA."""
+"""Formats are tried by class: about 8 bits, 5 to 6, 4 and fewer."""
 
 
 class Candidates(Value, frozen=True, kw_only=True):
@@ -179,17 +180,18 @@ def shortened(serving: Serving, context: int) -> Serving:
 
 
 def _format_changes(case: Case, candidates: Candidates, wanted: Verdict) -> Iterator[Change | None]:
-    """One format of each class of bits that fits, and QLoRA in place of LoRA."""
+    """One format of each class of bits that fits; adapters on a model of fewer than 16 bits are QLoRA, not LoRA."""
     work = case.workload
     if work.task in {Task.FULL_FINETUNE, Task.PRETRAIN}:
         return
     before = work.weights.id
     for forms in _smaller_formats(case, candidates):
-        if work.task is Task.LORA and forms and forms[0].bits_per_weight < BIT_CLASSES[0]:
-            options = [(f"qlora ({f.id})", _as_qlora(case, f)) for f in forms]
+        as_qlora = [f for f in forms if work.task is Task.LORA and is_quantised(f)]
+        plain = [(f.id, _with_weights(case, f)) for f in forms if f not in as_qlora]
+        yield _first("quantization", before, plain, wanted)
+        if Task.QLORA in case.engine.tasks:
+            options = [(f"qlora ({f.id})", _as_qlora(case, f)) for f in as_qlora]
             yield _first("task", f"lora ({before})", options, wanted)
-        else:
-            yield _first("quantization", before, [(f.id, _with_weights(case, f)) for f in forms], wanted)
 
 
 def _smaller_formats(case: Case, candidates: Candidates) -> list[list[WeightFormat]]:

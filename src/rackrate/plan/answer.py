@@ -64,8 +64,9 @@ class Reason(StrEnum):
 class ShapeEstimate(Value, frozen=True, kw_only=True):
     """Memory and speed of the workload on one machine shape, in the best layout found.
 
-    ``hours`` is the wall time of the work on one machine, start-up included;
-    for a service it is the time on the meter over the horizon.
+    ``work_hours`` is the time of the work on one machine; for a service it is
+    the time that it serves over the horizon. Before it come ``startup_hours``
+    at the first of ``starts`` starts and ``restart_hours`` at each later one.
     """
 
     shape: MachineShape
@@ -74,8 +75,14 @@ class ShapeEstimate(Value, frozen=True, kw_only=True):
     speed: SpeedEstimate
     work_hours: Range
     startup_hours: Range
+    restart_hours: Range
     starts: int = 1
     machines: int = 1
+
+    @property
+    def all_startups_hours(self) -> Range:
+        """The start-ups of all starts: what is uncertain about the first is so about the later ones too."""
+        return over_starts(self.startup_hours, self.restart_hours, self.starts)
 
     @property
     def tokens_per_s(self) -> Range:
@@ -84,6 +91,12 @@ class ShapeEstimate(Value, frozen=True, kw_only=True):
             return self.speed.serving.output_tokens_per_s.scaled(self.machines)
         assert self.speed.training is not None
         return self.speed.training.tokens_per_s
+
+
+def over_starts(first: Range, later: Range, starts: int) -> Range:
+    """Hours of ``starts`` start-ups, in which the same rates hold: the ends add."""
+    more = later.scaled(starts - 1)
+    return Range(first.low + more.low, first.likely + more.likely, first.high + more.high)
 
 
 def likely_of(estimates: Sequence[ShapeEstimate]) -> ShapeEstimate:

@@ -53,8 +53,8 @@ class CostColumns:
         if self._known is not columns:
             clocks, _ = self._question.offers.clocks
             kept = columns.kinds[0].usage if columns.kinds else None
-            stopped_s = float(kept.stopped_seconds) if kept else 0.0
-            hours = billed_hours(clocks, Timelines(columns.start_s, columns.starts, stopped_s))
+            stopped_s, kept_s = (float(kept.stopped_seconds), float(kept.kept_seconds)) if kept else (0.0, 0.0)
+            hours = billed_hours(clocks, Timelines(columns.start_s, columns.starts, stopped_s, kept_s))
             codes = {currency: code for code, currency in enumerate(self._question.offers.currencies)}
             factor = self._factor[[codes[clock.currency] for clock in clocks]]
             scaled = hours * columns.machines * factor[:, np.newaxis]

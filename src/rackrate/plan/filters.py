@@ -112,7 +112,7 @@ def _tests(question: Question) -> Iterator[Test]:
     yield from card_tests(wanted)
     narrow = NARROW.get(question.workload.precision)
     if narrow is not None:
-        yield _by_card(wanted, Reason.ARITHMETIC, lambda card: _has_all(card, (narrow,)))
+        yield _by_card(wanted, Reason.ARITHMETIC, lambda card: has_all(card, (narrow,)))
     yield _by_card(wanted, Reason.ENGINE_UNSUPPORTED, lambda card: runs_on(question.engine, card))
     yield from seller_tests(wanted)
     if not wanted.limits.interruptible:
@@ -188,10 +188,10 @@ def card_tests(wanted: Wanted) -> Iterator[Test]:
             lambda s: any(cards[x.accelerator].vendor.casefold() not in vendors for x in s),
         )
     if limits.require:
-        yield _by_card(wanted, Reason.CARD_PROPERTY, lambda card: _has_all(card, limits.require))
+        yield _by_card(wanted, Reason.CARD_PROPERTY, lambda card: has_all(card, limits.require))
 
 
-def _has_all(card: Accelerator, requirements: Iterable[str]) -> bool:
+def has_all(card: Accelerator, requirements: Iterable[str]) -> bool:
     """Whether the card surely has every property; unknown is not a pass."""
     return all(meets(card, requirement) is True for requirement in requirements)
 
@@ -254,6 +254,11 @@ def _ids(names: Iterable[str], aliases: Mapping[str, str]) -> tuple[str, ...]:
     """Providers by the id that offers use, whatever they were called (``oracle`` is ``oci``)."""
     folded = {other.casefold(): name for other, name in aliases.items()}
     return tuple(folded.get(name.casefold(), name) for name in names)
+
+
+def asks_for(wanted: Wanted, names: Iterable[str], provider: str) -> bool:
+    """Whether a limit's ``names`` mean the provider of an offer."""
+    return _is_one_of(provider, _ids(names, wanted.book.provider_ids))
 
 
 def _is_named(name: str, wanted: Collection[str]) -> bool:

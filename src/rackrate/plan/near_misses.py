@@ -9,16 +9,16 @@ from numpy.typing import NDArray
 
 from rackrate.offers.offer import Offer
 from rackrate.plan.answer import Nearest, Reason, ShapeEstimate
-from rackrate.plan.budget import budget_for_plan
-from rackrate.plan.changes import change_for_filter
+from rackrate.plan.changes import proposal_for_filter
 from rackrate.plan.columns import floor
-from rackrate.plan.filters import Wanted
+from rackrate.plan.filters import Wanted, code_of
 from rackrate.plan.limit_changes import unmet
 from rackrate.plan.outcomes import Outcomes
 from rackrate.plan.pricing import finish_hours
 from rackrate.plan.question import Question
 from rackrate.plan.search import Search
 from rackrate.plan.selection import first_smallest
+from rackrate.plan.trying import asked_with, changed, first_that_works
 
 Rows = NDArray[np.intp]
 Floats = NDArray[np.float64]
@@ -30,22 +30,21 @@ TRIED_AT_MOST = 3
 def nearest_but_for_filter(question: Question, reason: Reason, rows: Rows, search: Search) -> Nearest:
     """The cheapest offer by the hour that would be a plan but for this filter, with the limit to loosen.
 
-    Where none of the first few would be one, the cheapest is named without a change.
+    Where none of the first few would be one, the cheapest is named without a
+    change; so is an offer that another filter keeps out as well.
     """
-    prices = search.columns.prices(rows)
-    best: tuple[float, int] | None = None
-    for least, of_set in _sets_by_price(question, rows, prices, search.outcomes):
-        if best is not None and best[0] < least:
-            break
-        found = _cheapest_within_budget(question, rows[of_set], prices[of_set], search)
-        best = min(filter(None, (best, found)), default=None)
+    best = _cheapest_but_for_filter(reason, rows, search)
     if best is None:
-        cheapest = question.offers.first_offer(int(rows[np.argmin(prices)]))
-        return Nearest(offer=cheapest, observed="", limit="", change=None)
-    offer = question.offers.first_offer(best[1])
-    cost = search.likely(best[1], question.offers.number(best[1]))
-    change, shown = change_for_filter(question, reason, offer), None if reason in _PRICE_IN_DOUBT else cost
-    return Nearest(offer=offer, observed=_seen(question, reason, offer), limit="", change=change, cost=shown)
+        cheapest = int(rows[np.argmin(search.columns.prices(rows))])
+        return Nearest(offer=question.offers.first_offer(cheapest), observed="", limit="", change=None)
+    offer = question.offers.first_offer(best)
+    proposal = None if offer.superseded else proposal_for_filter(question, reason, offer)
+    found = first_that_works(search, [proposal], [offer]) if proposal else None
+    seen = _seen(question, reason, offer)
+    if found is None:
+        return Nearest(offer=offer, observed=seen, limit="", change=None)
+    cost = None if reason in _PRICE_IN_DOUBT else found.cost
+    return Nearest(offer=offer, observed=seen, limit="", change=found.change, cost=cost)
 
 
 def _seen(question: Question, reason: Reason, offer: Offer) -> str:
@@ -54,6 +53,30 @@ def _seen(question: Question, reason: Reason, offer: Offer) -> str:
         return ""
     wanted = Wanted(limits=question.workload.limits, offers=question.offers, book=question.book)
     return unmet(wanted, offer)
+
+
+def _cheapest_but_for_filter(reason: Reason, rows: Rows, search: Search) -> int | None:
+    """The first of ``rows`` by price that does the work in time and within the budget."""
+    trial = _without(reason, search)
+    prices = trial.columns.prices(rows)
+    best: tuple[float, int] | None = None
+    for least, of_set in _sets_by_price(trial.question, rows, prices, trial.outcomes):
+        if best is not None and best[0] < least:
+            break
+        found = _cheapest_within_budget(rows[of_set], prices[of_set], trial)
+        best = min(filter(None, (best, found)), default=None)
+    return None if best is None else best[1]
+
+
+def _without(reason: Reason, search: Search) -> Search:
+    """A search for what would be a plan: another precision is other work, with weights and speed of its own."""
+    proposal = proposal_for_filter(search.question, reason, None)
+    estimator = changed(search.outcomes.estimator, proposal) if proposal else None
+    if estimator is None:
+        return search
+    asked = asked_with(search.question, estimator)
+    nothing = np.full(len(asked.offers), code_of(reason), dtype=np.int8)
+    return Search(asked, nothing, Outcomes(estimator, asked.offers.shape_sets))
 
 
 def _sets_by_price(question: Question, rows: Rows, prices: Floats, outcomes: Outcomes) -> Iterator[tuple[float, Rows]]:
@@ -73,15 +96,15 @@ def _sets_by_price(question: Question, rows: Rows, prices: Floats, outcomes: Out
             yield price, np.flatnonzero(sets == index)
 
 
-def _cheapest_within_budget(question: Question, rows: Rows, prices: Floats, search: Search) -> tuple[float, int] | None:
+def _cheapest_within_budget(rows: Rows, prices: Floats, search: Search) -> tuple[float, int] | None:
     """Price and row of the cheapest by the hour of ``rows``, all of one set, that the budget covers."""
-    most = budget_for_plan(question)
-    if most is None:
+    question = search.question
+    if question.workload.limits.budget is None:
         return min(zip(prices.tolist(), rows.tolist(), strict=True))
-    covered = np.flatnonzero(floor(search.columns.compute(rows)) <= float(most.amount))
+    covered = np.flatnonzero(floor(search.columns.compute(rows)) <= search.limits(question.offers.shape_set[rows]))
     for place in covered[np.lexsort((rows[covered], prices[covered]))].tolist():
         row = int(rows[place])
-        if not most < search.likely(row, question.offers.number(row)):
+        if search.covers(row, question.offers.number(row)):
             return float(prices[place]), row
     return None
 

@@ -84,4 +84,4 @@ def _line(question: Question, offer: Offer, kind: Timeless) -> tuple[float, floa
 def _amount(question: Question, offer: Offer, kind: Timeless, seconds: Decimal) -> Decimal:
     usage = replace(kind.usage, run_seconds=(seconds,))
     rules = question.book.rules_of(offer.provider)
-    return beside_compute(rules, offer, usage, question.at).total.amount * kind.machines
+    return beside_compute(rules, offer, usage, question.at, kind.machines).total.amount

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
+from itertools import accumulate
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,7 @@ from rackrate.offers.offer import MachineShape
 from rackrate.plan.answer import NoEstimate, ShapeEstimate, likely_of
 from rackrate.plan.pricing import finish_of_all, likely_case
 from rackrate.plan.shapes import Estimator
+from rackrate.plan.timeline import starts_by_kind
 from rackrate.values import Value, replace
 from rackrate.workload.workload import Workload
 
@@ -35,15 +37,14 @@ class Figures(Value, frozen=True):
     """The numbers of a shape set that offers are compared by.
 
     Wall hours to finish, slowness (see ``ranking.slowness``), whether any
-    shape only fits tightly, the likely seconds of each of the ``starts`` of a
-    machine and of all together, and the rest of its timeline.
+    shape only fits tightly, the likely seconds of each kind of start of a
+    machine and of all starts together, and the rest of its timeline.
     """
 
     hours: Range
     slowness: float
     is_tight: bool
-    starts: int
-    start_s: float
+    start_s: tuple[float, ...]
     running_s: float
     timeless: Timeless
 
@@ -51,7 +52,8 @@ class Figures(Value, frozen=True):
 class Columns(Value, frozen=True, eq=False):
     """Figures by index of shape set; NaN where there is no estimate. ``kind`` is a code into ``kinds``.
 
-    ``starts`` are the same for all shapes, as are the seconds stopped.
+    ``start_s`` has a row for each kind of start. How many ``starts`` there are
+    of each is the same for all shapes, as are the seconds stopped.
     """
 
     hours: Floats
@@ -60,7 +62,7 @@ class Columns(Value, frozen=True, eq=False):
     start_s: Floats
     running_s: Floats
     machines: Floats
-    starts: int
+    starts: tuple[int, ...]
     kind: NDArray[np.intp]
     kinds: tuple[Timeless, ...]
 
@@ -109,6 +111,7 @@ class Outcomes:
         if self._columns is None:
             sets = np.array(list(self.estimates), dtype=np.intp)
             each = [self.figures(index) for index in self.estimates]
+            starts = starts_by_kind(self._estimator.question.workload)
             codes: dict[Timeless, int] = {}
             kind = np.zeros(len(self._shape_sets), dtype=np.intp)
             kind[sets] = [codes.setdefault(one.timeless, len(codes)) for one in each]
@@ -116,10 +119,10 @@ class Outcomes:
                 hours=self._column(sets, [one.hours.likely for one in each]),
                 slowness=self._column(sets, [one.slowness for one in each]),
                 tight=self._column(sets, [one.is_tight for one in each]) == 1,
-                start_s=self._column(sets, [one.start_s for one in each]),
+                start_s=np.stack([self._column(sets, [one.start_s[k] for one in each]) for k in range(len(starts))]),
                 running_s=self._column(sets, [one.running_s for one in each]),
                 machines=self._column(sets, [one.timeless.machines for one in each]),
-                starts=each[0].starts if each else 1,
+                starts=starts,
                 kind=kind,
                 kinds=tuple(codes),
             )
@@ -134,12 +137,12 @@ class Outcomes:
 def _figures(workload: Workload, estimates: tuple[ShapeEstimate, ...]) -> Figures:
     hours, case = finish_of_all(estimates), likely_case(workload, estimates)
     usage = case.usage
+    ends = accumulate(starts_by_kind(workload))
     return Figures(
         hours=hours,
         slowness=1 / likely_of(estimates).tokens_per_s.likely if workload.is_service else hours.likely,
         is_tight=any(e.memory.verdict is not Verdict.FITS for e in estimates),
-        starts=len(usage.run_seconds),
-        start_s=float(usage.run_seconds[0]),
+        start_s=tuple(float(usage.run_seconds[end - 1]) for end in ends),
         running_s=float(usage.running_seconds),
         timeless=Timeless(replace(usage, run_seconds=usage.run_seconds[:0]), months(usage), case.machines),
     )

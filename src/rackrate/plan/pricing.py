@@ -16,7 +16,7 @@ from rackrate.plan.answer import CostRange, Plan, ShapeEstimate, likely_of
 from rackrate.plan.idle import idle_memory
 from rackrate.plan.question import Question
 from rackrate.plan.remarks import remarks
-from rackrate.plan.timeline import usage_of
+from rackrate.plan.timeline import Startup, usage_of
 from rackrate.units import SECONDS_PER_HOUR
 from rackrate.values import Value, replace
 from rackrate.workload.workload import Workload
@@ -33,21 +33,18 @@ class Case(Value, frozen=True):
 
 def bill(question: Question, offer: Offer, case: Case) -> Charges:
     """The exact bill of all machines, in the offer's currency."""
-    one = charges(question.book.rules_of(offer.provider), offer, case.usage, question.at)
-    return _times(one, case.machines)
-
-
-def _times(one: Charges, machines: int) -> Charges:
-    if machines == 1:
-        return one
-    lines = tuple(replace(line, quantity=line.quantity * machines, amount=line.amount * machines) for line in one.lines)
-    return replace(one, lines=lines, billed_seconds=one.billed_seconds * machines)
+    return charges(question.book.rules_of(offer.provider), offer, case.usage, question.at, case.machines)
 
 
 def likely_case(workload: Workload, estimates: Sequence[ShapeEstimate]) -> Case:
     """The likely time of the likely card."""
     one = likely_of(estimates)
-    return Case(usage_of(workload, one.work_hours.likely, one.startup_hours.likely, one.machines), one.machines)
+    return _case(workload, one, one.work_hours.likely)
+
+
+def _case(workload: Workload, one: ShapeEstimate, work_hours: float) -> Case:
+    startup = Startup(one.startup_hours.likely, one.restart_hours.likely)
+    return Case(usage_of(workload, work_hours, startup, one.machines), one.machines)
 
 
 def likely_bill(question: Question, offer: Offer, estimates: Sequence[ShapeEstimate]) -> Charges:
@@ -83,7 +80,7 @@ def priced_plan(
 
 def finish_hours(estimate: ShapeEstimate) -> Range:
     """Hours of the machine to finish: every start-up plus work, as independent parts; not the time between starts."""
-    return add_independent((estimate.startup_hours.scaled(estimate.starts), estimate.work_hours))
+    return add_independent((estimate.all_startups_hours, estimate.work_hours))
 
 
 def finish_of_all(estimates: Sequence[ShapeEstimate]) -> Range:
@@ -117,6 +114,5 @@ def _cost_range(question: Question, offer: Offer, estimates: Sequence[ShapeEstim
 
 
 def _end(workload: Workload, estimate: ShapeEstimate, *, at_low: bool) -> Case:
-    finish, startup = finish_hours(estimate), estimate.startup_hours.likely
-    work = max(0.0, (finish.low if at_low else finish.high) - startup * estimate.starts)
-    return Case(usage_of(workload, work, startup, estimate.machines), estimate.machines)
+    finish, startups = finish_hours(estimate), estimate.all_startups_hours.likely
+    return _case(workload, estimate, max(0.0, (finish.low if at_low else finish.high) - startups))

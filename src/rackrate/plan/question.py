@@ -9,6 +9,7 @@ from rackrate.facts.engine import Engine
 from rackrate.offers.table import OfferTable
 from rackrate.plan.answer import Rank
 from rackrate.values import Value
+from rackrate.workload.request import Request
 from rackrate.workload.workload import Workload
 
 
@@ -16,7 +17,8 @@ class Question(Value, frozen=True, kw_only=True):
     """A workload, the engine it runs on, the facts and offers known at ``at``, and how to rank.
 
     Costs are compared in ``currency`` at the book's dated rates; ``limit`` is
-    the number of plans wanted.
+    the number of plans wanted. ``request`` is what was said, from which the
+    workload of a change is decided anew; without it no change is named.
     """
 
     workload: Workload
@@ -27,3 +29,4 @@ class Question(Value, frozen=True, kw_only=True):
     currency: str
     rank: Rank = Rank.COST
     limit: int = 10
+    request: Request | None = None

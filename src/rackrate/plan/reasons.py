@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from rackrate.offers.offer import Offer
-from rackrate.plan.answer import Change, Nearest, NoEstimate, Reason, Rejected
+from rackrate.plan.answer import Nearest, NoEstimate, Reason, Rejected
 from rackrate.plan.budget import budget_for_plan, change_of_budget
-from rackrate.plan.changes import change_for_failure
+from rackrate.plan.changes import later, proposals_for
 from rackrate.plan.filters import REASONS, Excluded, code_of, distinct
 from rackrate.plan.near_misses import Rows, nearest_but_for_filter
 from rackrate.plan.numbers import quantity
 from rackrate.plan.question import Question
 from rackrate.plan.search import Search
+from rackrate.plan.trying import Found, cheapest_offers, first_that_works
 
 _BY_ESTIMATE = frozenset({Reason.NO_LAYOUT, Reason.MEMORY_UNKNOWN, Reason.SPEED_UNKNOWN})
 _WITHOUT_NEAREST = frozenset({Reason.SUPERSEDED, Reason.PRICE_INVALID, Reason.CARD_UNKNOWN, Reason.NO_RATE})
@@ -62,44 +63,46 @@ def _sets(question: Question, rows: Rows) -> list[int]:
 
 
 def _nearest_failure(question: Question, rows: Rows, failed: dict[int, NoEstimate], search: Search) -> Nearest:
-    """The shape that misses by least, at its cheapest offer."""
+    """The shape that misses by least: an offer of it that a change lets in, else the cheapest."""
     index = min(failed, key=lambda i: (failed[i].shortfall, i))
     failure = failed[index]
-    offer = _cheapest(question, rows, index, search)
+    offers = _offers(question, rows, index, search)
     if failure.reason in _BY_ESTIMATE:
-        return Nearest(offer=offer, observed=failure.detail, limit="", change=None)
+        return Nearest(offer=offers[0], observed=failure.detail, limit="", change=None)
     observed, limit = quantity(failure.observed, failure.unit), quantity(failure.limit, failure.unit)
-    known = search.outcomes.estimator.changes
-    if failure.shape not in known:
-        known[failure.shape] = change_for_failure(question, failure)
-    return Nearest(offer=offer, observed=observed, limit=limit, change=known[failure.shape])
+    found = first_that_works(search, proposals_for(search.outcomes.estimator, failure), offers)
+    return _told(found, offers, observed, limit)
 
 
 def _nearest_by_time(question: Question, rows: Rows, search: Search) -> Nearest:
     """The offer that finishes first of those that are late."""
     index = min(_sets(question, rows), key=lambda i: (search.outcomes.figures(i).hours.likely, i))
-    offer = _cheapest(question, rows, index, search)
-    deadline = question.workload.limits.deadline_hours or 0.0
-    needed = quantity(search.outcomes.figures(index).hours.likely, "hours")
-    limit = quantity(deadline, "hours")
-    change = Change(knob="limits.deadline", before=limit, after=needed)
-    return Nearest(offer=offer, observed=needed, limit=limit, change=change)
+    offers = _offers(question, rows, index, search)
+    deadline, needed = question.workload.limits.deadline_hours or 0.0, search.outcomes.figures(index).hours.likely
+    found = first_that_works(search, [later(deadline, needed)], offers)
+    return _told(found, offers, quantity(needed, "hours"), quantity(deadline, "hours"))
 
 
-def _cheapest(question: Question, rows: Rows, index: int, search: Search) -> Offer:
-    """The cheapest by the hour of ``rows`` that are of one shape set."""
-    of_set = rows[question.offers.shape_set[rows] == index]
-    return question.offers.first_offer(int(of_set[np.argmin(search.columns.prices(of_set))]))
+def _told(found: Found | None, offers: Sequence[Offer], observed: str, limit: str) -> Nearest:
+    if found is None:
+        return Nearest(offer=offers[0], observed=observed, limit=limit, change=None)
+    return Nearest(offer=found.offer, observed=observed, limit=limit, change=found.change, cost=found.cost)
+
+
+def _offers(question: Question, rows: Rows, index: int, search: Search) -> list[Offer]:
+    """The cheapest offers of ``rows`` that are of one shape set."""
+    return cheapest_offers(search, rows[question.offers.shape_set[rows] == index])
 
 
 def _nearest_by_cost(question: Question, search: Search) -> Nearest:
-    """The cheapest of those over the budget."""
+    """The one that is over the budget by the smallest part of it."""
     entry, number = search.cheapest_over()
     cost = search.likely(entry, number)
+    hours = search.outcomes.figures(int(question.offers.shape_set[entry])).hours.likely
     return Nearest(
         offer=question.offers.offer(number),
         observed=str(cost),
-        limit=str(budget_for_plan(question)),
-        change=change_of_budget(question, cost),
+        limit=str(budget_for_plan(question, hours)),
+        change=change_of_budget(question, cost, hours),
         cost=cost,
     )

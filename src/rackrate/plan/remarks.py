@@ -107,7 +107,7 @@ def _deadline_and_budget(question: Question, plan: Plan) -> Iterator[Finding | N
     if deadline is not None and plan.hours.high > deadline:
         seen = f"finishes by {plan.hours.high:.1f} h in 9 of 10 cases"
         yield _warn(Code.DEADLINE_AT_RISK, plan.offer, seen, f"the deadline is {deadline:g} h")
-    most = budget_for_plan(question)
+    most = budget_for_plan(question, plan.hours.high)
     if most is not None and most < plan.cost.high:
         seen = f"costs up to {plan.cost.high} in 9 of 10 cases"
         yield _warn(Code.BUDGET_AT_RISK, plan.offer, seen, f"the budget is {most}")

@@ -12,8 +12,9 @@ from rackrate.cost.bounds import SLACK
 from rackrate.cost.charge_types import Charges
 from rackrate.money import Money
 from rackrate.plan.answer import Plan, Reason, ShapeEstimate
+from rackrate.plan.budget import budget_for_plan
 from rackrate.plan.columns import CostColumns, floor
-from rackrate.plan.filters import KEPT, code_of
+from rackrate.plan.filters import KEPT, code_of, distinct
 from rackrate.plan.outcomes import Outcomes
 from rackrate.plan.pricing import likely_bill, priced_plan, shown
 from rackrate.plan.question import Question
@@ -47,6 +48,7 @@ class Search:
         self.over = (self.rows[:0], self.rows[:0], self.compute[:0])
         self.slowness = outcomes.columns.slowness
         self.tight = outcomes.columns.tight
+        self._budgets: dict[int, Money | None] = {}
         self._bills: dict[int, Charges] = {}
         self._plans: dict[int, Plan] = {}
 
@@ -89,30 +91,51 @@ class Search:
 
     # ------------------------------------------------------------ budget
 
-    def exclude_above(self, most: Money) -> None:
-        """Leave out offers whose likely cost is over ``most``; exact prices decide where the columns do not.
+    def budget(self, index: int) -> Money | None:
+        """The most that offers of one shape set may cost: a budget per period depends on the likely time."""
+        if index not in self._budgets:
+            hours = self.outcomes.figures(index).hours.likely
+            self._budgets[index] = budget_for_plan(self.question, hours)
+        return self._budgets[index]
+
+    def limits(self, sets: Rows | NDArray[np.int32]) -> Floats:
+        """The budgets of offers by their shape sets, as numbers; infinite without one."""
+        known = np.full(len(self.question.offers.shape_sets), np.inf)
+        for index in distinct(sets):
+            most = self.budget(index)
+            known[index] = np.inf if most is None else float(most.amount)
+        limits: Floats = known[sets]
+        return limits
+
+    def exclude_over_budget(self) -> None:
+        """Leave out offers whose likely cost is over their budget; exact prices decide where the columns do not.
 
         The offers of an entry come from the cheapest up, so those up to some price are inside.
         """
-        table, limit = self.question.offers, float(most.amount)
-        near = np.flatnonzero(floor(self.compute) <= limit)
-        rows = self.rows[near]
+        table, limits = self.question.offers, self.limits(self.sets)
+        near = np.flatnonzero(floor(self.compute) <= limits)
+        rows, limit = self.rows[near], limits[near]
         per_price = self.compute[near] / table.price_per_hour[rows]
         others = self.columns.others(rows)
         surely = table.up_to(rows, (limit / (1 + SLACK) - others) / per_price)
         next_price = table.prices_of(np.minimum(table.numbers(rows) + surely, table.count - 1))
         doubtful = np.flatnonzero((surely < self.inside[near]) & (floor(next_price * per_price + others) <= limit))
-        perhaps = table.up_to(rows[doubtful], (limit / (1 - SLACK) - others[doubtful]) / per_price[doubtful])
+        perhaps = table.up_to(rows[doubtful], (limit[doubtful] / (1 - SLACK) - others[doubtful]) / per_price[doubtful])
         for place, end in zip(doubtful.tolist(), perhaps.tolist(), strict=True):
-            surely[place] = self._inside(int(rows[place]), range(surely[place], end), most)
+            surely[place] = self._inside(int(rows[place]), range(surely[place], end))
         inside = np.zeros_like(self.inside)
         inside[near] = surely
         self._leave_out(inside)
 
-    def _inside(self, entry: int, doubtful: range, most: Money) -> int:
-        """How many offers of ``entry`` are exactly within ``most``, one of ``doubtful`` or all of them."""
+    def _inside(self, entry: int, doubtful: range) -> int:
+        """How many offers of ``entry`` are exactly within the budget, one of ``doubtful`` or all of them."""
         first = self.question.offers.number(entry)
-        return doubtful.start + bisect_left(doubtful, 1, key=lambda nth: int(most < self.likely(entry, first + nth)))
+        return doubtful.start + bisect_left(doubtful, 1, key=lambda nth: int(not self.covers(entry, first + nth)))
+
+    def covers(self, entry: int, number: int) -> bool:
+        """Whether the exact likely cost of the offer ``number`` of ``entry`` is within the budget."""
+        most = self.budget(self._set(entry))
+        return most is None or not most < self.likely(entry, number)
 
     def _leave_out(self, inside: Rows) -> None:
         """Keep the first ``inside`` offers of each row; what is over is remembered by entry and number."""
@@ -128,13 +151,14 @@ class Search:
         self.compute, self.inside = self.compute[kept], inside[kept]
 
     def cheapest_over(self) -> tuple[int, int]:
-        """Entry and number of the cheapest offer that is over the budget."""
+        """Entry and number of the offer that is over its budget by the smallest part of it."""
         entries, numbers, compute = self.over
-        few = among_smallest(compute, 1)
-        least = min(float(self.likely(int(entries[at]), int(numbers[at])).amount) for at in few[:8].tolist())
-        near = np.flatnonzero(floor(compute) <= least)
+        limits = self.limits(self.question.offers.shape_set[entries])
+        few = among_smallest(compute / limits, 1)[:8].tolist()
+        least = min(float(self.likely(int(entries[at]), int(numbers[at])).amount) / limits[at] for at in few)
+        near = np.flatnonzero(floor(compute / limits) <= least)
         costs = compute[near] + self.columns.others(entries[near])
-        at = near[np.argmin(costs)]
+        at = near[np.argmin(costs / limits[near])]
         return int(entries[at]), int(numbers[at])
 
     # ------------------------------------------------------------ best

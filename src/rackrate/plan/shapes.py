@@ -3,58 +3,81 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Hashable
+from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
 
 from rackrate.evidence import Range, Unknown
 from rackrate.facts.accelerator import Accelerator
 from rackrate.memory.estimate import Demand, demand, fit_on
 from rackrate.memory.estimate_types import MemoryEstimate, Verdict
 from rackrate.offers.offer import MachineShape
-from rackrate.plan.answer import Change, NoEstimate, Reason, ShapeEstimate
+from rackrate.plan.answer import NoEstimate, Reason, ShapeEstimate, over_starts
 from rackrate.plan.machines import MACHINES_AT_MOST, UTILISATION_AT_MOST, machines_for, per_machine
 from rackrate.plan.question import Question
 from rackrate.plan.slices import as_rented
 from rackrate.speed.estimate import estimate as estimate_speed
 from rackrate.speed.estimate_types import SpeedEstimate
 from rackrate.speed.startup import startup_hours
-from rackrate.values import Value
+from rackrate.values import Value, replace
 from rackrate.workload.layout import Layout
 from rackrate.workload.layouts import layouts
-from rackrate.workload.workload import Workload
+from rackrate.workload.workload import Limits, Workload
 
 if TYPE_CHECKING:
     from rackrate.plan.other_lines import OtherLines
     from rackrate.plan.outcomes import Figures
 
 Outcome = ShapeEstimate | NoEstimate
+T = TypeVar("T")
 _VERDICT_ORDER = (Verdict.FITS, Verdict.TIGHT, Verdict.DOES_NOT_FIT)
 
 
 class Estimator:
     """Estimates of machine shapes for one question; what shapes share is computed once.
 
-    ``startup`` is the time from power-on until work begins, in hours.
-    ``changes``, ``figures`` and ``other_lines`` keep what plans derive from the estimates.
+    ``startup`` is the time from power-on until work begins, in hours, at the
+    first start of a machine, ``restart`` that at later ones.
+    ``figures``, ``other_lines`` and ``kept`` hold what plans derive from the estimates.
     Another question with the same workload, engine, facts and day can be
     planned with the same estimator.
     """
 
     def __init__(self, question: Question) -> None:
         self.question = question
-        self.startup = startup_hours(question.workload, question.engine).total_hours
-        self.changes: dict[MachineShape, Change | None] = {}
+        parts = startup_hours(question.workload, question.engine)
+        self.startup, self.restart = parts.total_hours, parts.restart_hours
         self.figures: dict[tuple[MachineShape, ...], Figures] = {}
         self.other_lines: OtherLines | None = None
+        self._kept: dict[Hashable, object] = {}
         self._outcomes: dict[MachineShape, Outcome] = {}
         self._layouts: dict[int, tuple[Layout, ...]] = {}
         self._demands: dict[Layout, Demand | Unknown] = {}
 
+    @property
+    def all_startups(self) -> Range:
+        """The start-ups of all sessions of a job, or the first of a service."""
+        workload = self.question.workload
+        return over_starts(self.startup, self.restart, 1 if workload.is_service else workload.use.starts)
+
     def serves(self, question: Question) -> bool:
         """Whether what is found out here holds for ``question``, whatever its offers, ranking and currency."""
         mine = self.question
-        same_facts = mine.book is question.book and mine.engine == question.engine
-        return same_facts and mine.at == question.at and mine.workload == question.workload
+        same_facts = mine.book is question.book and mine.engine == question.engine and mine.at == question.at
+        return same_facts and mine.workload == question.workload and mine.request == question.request
+
+    def for_question(self, question: Question) -> Estimator:
+        """An estimator of another question; where that is the same work under other limits, with these estimates."""
+        other = Estimator(question)
+        if self.question.engine == question.engine and _work(self.question) == _work(question):
+            other.figures, other._outcomes = self.figures, self._outcomes
+            other._layouts, other._demands = self._layouts, self._demands
+        return other
+
+    def kept(self, key: Hashable, make: Callable[[], T]) -> T:
+        """What ``make`` makes, made once for ``key``."""
+        if key not in self._kept:
+            self._kept[key] = make()
+        return cast("T", self._kept[key])
 
     def outcomes(self, shapes: tuple[MachineShape, ...]) -> tuple[ShapeEstimate, ...] | NoEstimate:
         """The estimates of all ``shapes``, or the failure of the one that misses by most."""
@@ -93,6 +116,12 @@ class Estimator:
                 self._demands[layout] = demand(workload, layout, self.question.engine)
             needed = self._demands[layout]
         return needed if isinstance(needed, Unknown) else fit_on(needed, card)
+
+
+def _work(question: Question) -> Workload:
+    """The workload without what no estimate depends on: of the limits, only the deadline decides on machines."""
+    limits = Limits(deadline_hours=question.workload.limits.deadline_hours)
+    return replace(question.workload, limits=limits, assumptions=(), display_currency="")
 
 
 class _Trial(Value, frozen=True, kw_only=True):
@@ -156,9 +185,9 @@ def _outcome(trial: _Trial) -> Outcome:
     if isinstance(one, NoEstimate):
         return one
     memory, speed = one
-    fewest = machines_for(question.workload, speed, trial.estimator.startup)
+    fewest = machines_for(question.workload, speed, trial.estimator.all_startups)
     if fewest > MACHINES_AT_MOST:
-        return _too_slow(trial, speed)
+        return _overload(trial, speed)
     if fewest == 1 and not _missed_latency(trial, speed):
         return _estimate(trial, memory, speed, 1)
     return _on_several(trial, fewest)
@@ -204,6 +233,7 @@ def _estimate(trial: _Trial, memory: MemoryEstimate, speed: SpeedEstimate, machi
         speed=speed,
         work_hours=service if trial.question.workload.is_service else speed.work_hours or service,
         startup_hours=trial.estimator.startup,
+        restart_hours=trial.estimator.restart,
         starts=1 if trial.question.workload.is_service else trial.question.workload.use.starts,
         machines=machines,
     )
@@ -241,15 +271,14 @@ def missed_latencies(workload: Workload, speed: SpeedEstimate) -> list[Late]:
 def _overloaded(trial: _Trial, part: Workload, speed: SpeedEstimate) -> NoEstimate | None:
     """Whether one machine's part of the load is too much for it: with fewer requests in flight it can do less."""
     online = part.serving is not None and part.serving.online
-    return _too_slow(trial, speed) if online and machines_for(part, speed, trial.estimator.startup) > 1 else None
+    return _overload(trial, speed) if online and machines_for(part, speed, trial.estimator.all_startups) > 1 else None
 
 
-def _too_slow(trial: _Trial, speed: SpeedEstimate) -> NoEstimate:
-    """More machines than one plan rents would be needed for the load or the deadline."""
-    serving, limits = trial.question.workload.serving, trial.question.workload.limits
-    if serving is not None and serving.online and speed.serving is not None:
-        each = (speed.serving.capacity_requests_per_s or speed.serving.requests_per_s).likely
-        most = each * MACHINES_AT_MOST * UTILISATION_AT_MOST
-        return trial.failed(Reason.LOAD, most, serving.requests_per_s or 0.0, "requests/s")
-    hours = speed.work_hours.likely / MACHINES_AT_MOST if speed.work_hours else math.nan
-    return trial.failed(Reason.DEADLINE, hours, limits.deadline_hours or 0.0, "hours")
+def _overload(trial: _Trial, speed: SpeedEstimate) -> NoEstimate:
+    """More machines than one plan rents would be needed for the load."""
+    serving, got = trial.question.workload.serving, speed.serving
+    assert serving is not None
+    assert got is not None
+    each = (got.capacity_requests_per_s or got.requests_per_s).likely
+    most = each * MACHINES_AT_MOST * UTILISATION_AT_MOST
+    return trial.failed(Reason.LOAD, most, serving.requests_per_s or 0.0, "requests/s")

@@ -36,7 +36,8 @@ WARM_UP_S = {Host.GRAPHS: Range(30.0, 90.0, 280.0), Host.EAGER: Range(5.0, 20.0,
 class StartupParts(Value, frozen=True, kw_only=True):
     """What happens between power-on and the first useful step, in hours, in this order.
 
-    ``data`` is the workload's own data coming in, at the same rate as the model.
+    ``data`` is the workload's own data coming in, at the same rate as the
+    model; its size is that of the whole job, so it comes in once, at the first start.
     """
 
     boot: Range
@@ -62,6 +63,11 @@ class StartupParts(Value, frozen=True, kw_only=True):
     def total_hours(self) -> Range:
         """The sum of the parts, taken as independent."""
         return add_independent(self.parts.values())
+
+    @property
+    def restart_hours(self) -> Range:
+        """The sum at later starts: the parts without the data."""
+        return add_independent(span for name, span in self.parts.items() if name != "data")
 
 
 def startup_hours(workload: Workload, engine: Engine) -> StartupParts:

@@ -31,9 +31,10 @@ _ORDER = {path: place for place, path in enumerate(KEYS)}
 
 
 class Parsed(Value, frozen=True, kw_only=True):
-    """A workload that can be planned for, and what its author should know before."""
+    """A workload that can be planned for, the request that it was decided from, and what its author should know."""
 
     workload: Workload
+    request: Request
     warnings: tuple[Finding, ...] = ()
 
 
@@ -71,7 +72,7 @@ def parse(request: Request, book: FactBook) -> Parsed | tuple[Finding, ...]:
         assumptions=tuple(sorted(draft.assumptions, key=lambda a: _ORDER[a.key])),
     )
     _warn_of_context(draft, workload, chosen.engine)
-    return Parsed(workload=workload, warnings=tuple(draft.findings))
+    return Parsed(workload=workload, request=request, warnings=tuple(draft.findings))
 
 
 def parse_limits(request: Request, book: FactBook) -> Limits | tuple[Finding, ...]:

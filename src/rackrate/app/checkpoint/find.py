@@ -96,13 +96,3 @@ def _suggested(finding: Finding, named: Finding) -> Finding:
     close = named.action.removeprefix("use ") if named.action.startswith("use ") else ""
     meant = "" if not close or close.startswith("one of") else f"did you mean {close}? "
     return replace(finding, action=f"{meant}{finding.action}")
-
-
-def with_own_model(book: FactBook, model: Model) -> FactBook:
-    """The book with one model more."""
-    known = book.model
-
-    def look_up(name: str) -> Model:
-        return model if name == model.id else known(name)
-
-    return replace(book, model_ids=(*book.model_ids, model.id), model=look_up)
