@@ -132,3 +132,26 @@ def test_a_credit_pack_is_used_up_by_running_time_only():
 def test_a_credit_pack_lapses():
     pack = offer("198", "CNY", term=prepaid("credit_pack", "7.8125"), validity_days=30)
     assert amounts(bill(rules(), pack, usage(3600, 3600, stopped_seconds=60 * DAY))) == {"term": 3 * 198}
+
+
+def test_a_disk_kept_after_the_run_uses_up_no_further_term():
+    day = offer("24", term=prepaid("day", 24))
+    kept = usage(3600, stopped_seconds=7 * DAY, kept_seconds=7 * DAY)
+    assert amounts(bill(rules(), day, kept)) == {"term": 24}
+    between = usage(3600, 3600, stopped_seconds=2 * DAY + 7 * DAY, kept_seconds=7 * DAY)
+    assert amounts(bill(rules(), day, between)) == {"term": 3 * 24}
+
+
+def test_a_disk_kept_after_the_run_lets_no_pack_lapse():
+    pack = offer("198", "CNY", term=prepaid("credit_pack", "7.8125"), validity_days=30)
+    assert amounts(bill(rules(), pack, usage(3600, stopped_seconds=60 * DAY, kept_seconds=60 * DAY))) == {"term": 198}
+
+
+# ---------------------------------------------------------------- prices without a period
+
+
+def test_a_price_of_the_address_without_a_period_is_unknown_and_one_of_nothing_is_free():
+    priced, free = (rules(SECOND, rule("ip_price", value, unit="USD")) for value in ("0.005", "0"))
+    assert unknown(bill(priced, offer("2"), usage(3600))) == {"ip"}
+    charged = bill(free, offer("2"), usage(3600))
+    assert (amounts(charged)["ip"], unknown(charged)) == (0, set())

@@ -136,3 +136,13 @@ def test_a_price_of_nothing_needs_no_currency(book, offers):
     a800 = next(o for o in offers if o.provider == "晨涧云")
     charged = bill(book.rules_of("晨涧云"), a800, usage(HOUR, disk_bytes=100 * GB))
     assert amounts(charged)["disk_running"] == 0
+
+
+def test_an_included_disk_is_billed_once_the_term_may_be_over():
+    held = [rule("disk_price", "0.72", unit="USD/GB-month")]
+    month = offer("2", includes_disk_gb=Decimal(40), term=prepaid("month", 720))
+    used = usage(HOUR, stopped_seconds=30 * HOUR, kept_seconds=10 * HOUR, disk_bytes=100 * GB)
+    found = {line.name: line.quantity for line in bill(rules(*held), month, used).lines}
+    hours = Decimal("730.5")
+    assert found["disk_running"] == Decimal(60) / hours
+    assert found["disk_stopped"] == (60 * Decimal(20) + 100 * Decimal(10)) / hours

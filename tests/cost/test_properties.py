@@ -20,12 +20,17 @@ starts = st.lists(seconds, min_size=1, max_size=5).map(tuple)
 steps = st.sampled_from([Decimal(s) for s in ("0.000001", "1", "60", "600", "3600")])
 minimums = st.sampled_from([Decimal(s) for s in ("0", "60", "3600", "86400")])
 used = st.builds(Usage, run_seconds=starts, stopped_seconds=seconds)
-even = st.builds(
-    lambda each, count, stopped: Usage(run_seconds=(each,) * count, stopped_seconds=stopped),
-    seconds,
-    st.integers(1, 5),
-    st.one_of(st.just(Decimal(0)), seconds),
-)
+kinds = st.lists(st.tuples(seconds, st.integers(1, 5)), min_size=1, max_size=3)
+in_kinds = st.tuples(kinds, st.one_of(st.just(Decimal(0)), seconds), st.one_of(st.just(Decimal(0)), seconds))
+"""Starts by kind (seconds, how many), seconds stopped between and kept after."""
+
+
+def usage_of(case):
+    of_kinds, paused, kept = case
+    runs = tuple(each for each, count in of_kinds for _ in range(count))
+    return Usage(run_seconds=runs, stopped_seconds=paused + kept, kept_seconds=kept)
+
+
 COMPUTE = {"compute", "compute_stopped", "term"}
 
 
@@ -146,38 +151,37 @@ def compute_amount(charged):
     return sum((line.amount.amount for line in charged.lines if line.name in COMPUTE), Decimal(0))
 
 
-def column(table, rows, spent):
+def column(table, rows, case):
     clocks, clock_of_class = table.clocks
-    start_s = np.array([[float(spent.run_seconds[0])]])
-    times = Timelines(start_s, (len(spent.run_seconds),), float(spent.stopped_seconds), float(spent.kept_seconds))
+    of_kinds, paused, kept = case
+    start_s = np.array([[float(each)] for each, _ in of_kinds])
+    times = Timelines(start_s, tuple(count for _, count in of_kinds), float(paused + kept), float(kept))
     hours = billed_hours(clocks, times)[:, 0]
     return hours[clock_of_class[table.billing[rows]]] * table.price_per_hour[rows]
 
 
-@given(held_rules(), made_offers, even)
-def test_the_column_of_compute_costs_is_the_exact_one_but_for_rounding(held, machine, spent):
+@given(held_rules(), made_offers, in_kinds)
+def test_the_column_of_compute_costs_is_the_exact_one_but_for_rounding(held, machine, case):
     made = OfferTable.from_offers([machine], lambda _: held, at=AT)
-    found = column(made, np.arange(1), spent)
-    exact = float(compute_amount(bill(held, machine, spent)))
+    found = column(made, np.arange(1), case)
+    exact = float(compute_amount(bill(held, machine, usage_of(case))))
     assert found[0] * (1 - SLACK) <= exact <= found[0] * (1 + SLACK)
 
 
 @settings(max_examples=10)
-@given(spent=even)
-def test_it_is_for_every_bundled_offer(book, table, offers, spent):
-    rows = np.flatnonzero(table.priced)
+@given(case=in_kinds)
+def test_it_is_for_every_bundled_offer(book, table, offers, case):
+    rows, spent = np.flatnonzero(table.priced), usage_of(case)
     exact = [float(compute_amount(bill(book.rules_of(offers[i].provider), offers[i], spent))) for i in rows]
-    np.testing.assert_allclose(column(table, rows, spent), exact, rtol=SLACK)
+    np.testing.assert_allclose(column(table, rows, case), exact, rtol=SLACK)
 
 
 @pytest.mark.parametrize(("hours", "terms"), [("730", 1), ("1460", 2), ("1460.0003", 3), ("0.3", 1), ("8760", 12)])
 def test_a_time_that_is_a_whole_number_of_terms_is_not_one_more(hours, terms):
     made = OfferTable.from_offers([offer("100", term=prepaid("month", "730"))])
-    spent = Usage(run_seconds=(Decimal(hours) * 3600,))
-    assert column(made, np.arange(1), spent)[0] == pytest.approx(100 * terms)
+    assert column(made, np.arange(1), ([(Decimal(hours) * 3600, 1)], 0, 0))[0] == pytest.approx(100 * terms)
 
 
 def test_no_estimate_gives_no_cost():
     made = OfferTable.from_offers([offer("2")])
-    spent = Usage(run_seconds=(Decimal("NaN"),))
-    assert np.isnan(column(made, np.arange(1), spent)[0])
+    assert np.isnan(column(made, np.arange(1), ([(Decimal("NaN"), 1)], 0, 0))[0])

@@ -1,8 +1,10 @@
 from decimal import Decimal
 
 import pytest
-from tests.cost.build import DAY, GB, HOUR, amounts, bill, rule, rules, unknown, usage
+from tests.cost.build import AT, DAY, GB, HOUR, amounts, bill, rule, rules, unknown, usage
 from tests.offers.build import offer
+
+from rackrate.cost.charges import charges
 
 SECOND = rule("granularity_s", "1", "running")
 UNIT = "upper GB:USD/GB"
@@ -69,3 +71,29 @@ def test_both_directions_and_only_those_used():
     nothing = bill(held, offer("2"), usage(HOUR))
     assert (set(amounts(nothing)), nothing.unknown) == ({"compute"}, ())
     assert unknown(bill(held, offer("2"), usage(HOUR, data_out_bytes=GB))) == {"data_out"}
+
+
+def test_the_free_part_and_the_tiers_hold_once_for_all_machines(book):
+    """Four machines send 250 GB together: 100 of them are free, not 400."""
+    sent = usage(HOUR, data_out_bytes=250 * GB)
+    charged = charges(book.rules_of("aws"), offer("2", provider="aws"), sent, AT, machines=4)
+    assert amounts(charged)["data_out"] == 150 * Decimal("0.09")
+    assert amounts(charged)["compute"] == 4 * 2
+
+
+def test_of_several_machines_all_but_traffic_is_multiplied():
+    held = rules(
+        SECOND,
+        rule("disk_price", "0.1", unit="USD/GB-month"),
+        rule("ip_price", "0.01", unit="USD/h"),
+        rule("one_time_fee", "5", "start", "USD"),
+        rule("egress_price_tiers", "10:1|inf:0.5", unit=UNIT),
+        rule("ingress_price", "0.01", unit="USD/GB"),
+    )
+    used = usage(HOUR, disk_bytes=100 * GB, data_in_bytes=7 * GB, data_out_bytes=30 * GB)
+    one, five = (charges(held, offer("2"), used, AT, machines) for machines in (1, 5))
+    assert {line.name for line in one.lines} == {"compute", "disk_running", "data_in", "data_out", "ip", "one_time"}
+    for single, several in zip(one.lines, five.lines, strict=True):
+        times = 1 if single.name.startswith("data") else 5
+        assert several.amount.amount == times * single.amount.amount == several.quantity * several.unit_price.amount
+    assert five.billed_seconds == 5 * one.billed_seconds

@@ -32,9 +32,15 @@ from rackrate.plan.shapes import Estimator
 from rackrate.values import replace
 
 Ask = Callable[..., Question]
-STOPPING = {**JOB, "use": {"starts": 3, "keep_disk_days": 40, "disk": "300 GB", "data_out": "30 TB"}}
-RESTING = {**SERVICE, "use": {"hours_per_day": 8, "data_out": "500 GB"}}
-BUSY = {**SERVICE, "serving": {**SERVICE["serving"], "requests_per_s": 2.0}}
+STOPPING = {
+    **JOB,
+    "use": {"starts": 3, "keep_disk_days": 40, "disk": "300 GB", "data_in": "400 GB", "data_out": "30 TB"},
+}
+RESTING = {
+    **SERVICE,
+    "use": {"hours_per_day": 8, "horizon_days": 12.4, "keep_disk_days": 3, "data_in": "2 TB", "data_out": "500 GB"},
+}
+BUSY = {**SERVICE, "serving": {**SERVICE["serving"], "requests_per_s": 2.0}, "use": {"data_out": "800 GB"}}
 LONG = {**JOB, "training": {**JOB["training"], "tokens": "3B"}, "use": {"data_out": "30 TB"}}  # type: ignore[dict-item]
 WORKLOADS = {"job": JOB, "long": LONG, "stopping": STOPPING, "service": SERVICE, "resting": RESTING, "busy": BUSY}
 
