@@ -76,3 +76,25 @@ def test_what_a_card_lacks_is_sure(book):
     assert lacks(book.accelerators["a40"]) == ("fp8", "fp4")
     assert lacks(book.accelerators["t4"]) == ("bf16", "tf32", "fp8", "fp4")
     assert lacks(book.accelerators["mi300x-192"]) == ()
+
+
+@pytest.mark.parametrize(
+    ("capability", "expected"),
+    [
+        ((7, 5), ("bf16", "tf32", "fp8", "fp4")),
+        ((8, 0), ("fp8", "fp4")),
+        ((8, 6), ("fp8", "fp4")),
+        ((8, 9), ("fp4",)),
+        ((9, 0), ("fp4",)),
+        ((10, 0), ()),
+        (None, ()),
+    ],
+)
+def test_a_card_of_the_first_capability_that_has_a_type_has_it(book, capability, expected):
+    assert lacks(replace(book.accelerators["l4"], compute_capability=capability)) == expected
+
+
+def test_cards_of_exactly_8_9_compute_in_fp8(book):
+    ada = [card for card in book.accelerators.values() if card.compute_capability == (8, 9)]
+    assert len(ada) > 5
+    assert all("fp8" not in lacks(card) and "fp4" in lacks(card) for card in ada)

@@ -59,3 +59,17 @@ def test_an_unknown_says_why() -> None:
     with pytest.raises(ValueError, match="nobody measured it"):
         known(Unknown("nobody measured it"))
     assert known(3) == 3
+
+
+def test_relative_widths_of_a_product_combine_as_roots_of_squares() -> None:
+    """3 and 4 in a hundred below make 5, 6 and 8 above make 10."""
+    product = multiply_independent(Range(97, 100, 106), Range(9.6, 10, 10.8))
+    assert (product.low, product.likely, product.high) == pytest.approx((950, 1000, 1100))
+
+
+def test_a_product_of_wide_factors_is_not_below_nothing() -> None:
+    assert multiply_independent(Range(1, 10, 20), Range(1, 10, 20)).low == 0
+
+
+def test_a_product_with_nothing_is_nothing_at_the_likely_end() -> None:
+    assert multiply_independent(Range(0, 0, 2), Range(1, 2, 3)) == Range(0, 0, 6)

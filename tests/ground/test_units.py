@@ -50,3 +50,24 @@ def test_hours_are_printed_in_the_unit_a_person_would_use() -> None:
 
 def test_counts_are_printed_short() -> None:
     assert [units.format_count(c) for c in (512, 30e6, 13.0e9, 1.5e12)] == ["512", "30M", "13B", "1.5T"]
+
+
+@pytest.mark.parametrize(
+    ("count", "printed"),
+    [
+        (1023, "1,023 B"),
+        (0.9995 * units.KIB, "1.0 KiB"),
+        (0.9994 * units.KIB, "1,023 B"),
+        (0.9995 * units.GIB, "1.0 GiB"),
+        (0.9994 * units.GIB, "1,023.4 MiB"),
+        (-2 * units.TIB, "-2.0 TiB"),
+        (0, "0 B"),
+    ],
+)
+def test_bytes_change_their_unit_where_they_round_to_one(count: float, printed: str) -> None:
+    assert units.format_bytes(count) == printed
+
+
+@pytest.mark.parametrize(("count", "printed"), [(999, "999"), (999.5, "1k"), (999.4, "999"), (999_500, "1M")])
+def test_counts_change_their_unit_where_they_round_to_one(count: float, printed: str) -> None:
+    assert units.format_count(count) == printed

@@ -4,7 +4,7 @@ from decimal import Decimal
 import pytest
 
 from rackrate.facts.billing import BillingRule, BillingRules
-from rackrate.offers.meter import HOUR_S, meter_of, narrowed
+from rackrate.offers.meter import HOUR_S, Meter, bills_stopped, meter_of, narrowed
 
 AT = date(2026, 11, 30)
 
@@ -93,3 +93,22 @@ def test_a_term_that_lapses_on_stop():
     assert meter(rules(rule("prepaid_lost_on_stop", "true", "stopped"))).lapses_on_stop
     assert not meter(rules(rule("prepaid_lost_on_stop", "false", "prepaid"))).lapses_on_stop
     assert meter(rules(rule("granularity_s", "0.000001"))).granularity_s == Decimal("0.000001")
+
+
+def test_a_meter_of_which_nothing_was_seen_bills_whole_hours_at_each_start_and_nothing_else():
+    bare = Meter()
+    assert (bare.granularity_s, bare.minimum_s) == (Decimal(3600), Decimal(0))
+    assert (bare.per_resource, bare.lapses_on_stop, bare.bills_stopped, bare.is_known) == (False, False, False, False)
+
+
+def test_ways_of_stopping_that_give_the_machine_back_come_before_those_that_hold_it():
+    gives, holds = (
+        ("deallocated", "stopped, no-charge mode", "stopped, economical mode"),
+        ("stopped, default", "standby"),
+    )
+    for free in gives:
+        for held in holds:
+            both = rules(rule("stopped_bills_compute", "true", held), rule("stopped_bills_compute", "false", free))
+            assert not bills_stopped(both), (free, held)
+    for held in holds:
+        assert bills_stopped(rules(rule("stopped_bills_compute", "true", held)))

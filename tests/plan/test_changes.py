@@ -176,7 +176,7 @@ jobs = table(
 )
 services = table(
     model=models,
-    precision=sometimes(["fp8", "bf16", "int8"]),
+    precision=sometimes(["fp8", "fp8", "bf16"]),
     quantization=sometimes(["fp8", "awq-int4"]),
     serving=table(**servings),
     use=table(hours_per_day=sometimes([8]), horizon_days=sometimes([0.4, 2.5])),

@@ -497,3 +497,18 @@ def test_a_warning_where_the_context_is_beyond_the_model(book):
 
 def test_findings_are_findings(book):
     assert all(isinstance(f, Finding) for f in refused(book, task="x"))
+
+
+@pytest.mark.parametrize(
+    ("precision", "cached", "bits"),
+    [("fp32", "fp32", 32), ("fp16", "fp16", 16), ("bf16", "bf16", 16), ("fp8", "bf16", 16)],
+)
+def test_the_cache_is_kept_in_the_plain_type_of_the_precision(book, precision, cached, bits):
+    work = workload(book, model=LLAMA, precision=precision)
+    assert work.serving.cache_bits == bits
+    assert assumed(work)["serving.cache_precision"] == (cached, "same_as_precision")
+
+
+@pytest.mark.parametrize(("said", "bits"), [("fp32", 32), ("bf16", 16), ("fp8", 8), ("int8", 8)])
+def test_a_cache_precision_that_is_said_is_kept(book, said, bits):
+    assert workload(book, model=LLAMA, serving__cache_precision=said).serving.cache_bits == bits

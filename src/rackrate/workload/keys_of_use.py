@@ -101,7 +101,8 @@ LIMITS = (
         path="limits.budget",
         kind="money",
         flag="--budget",
-        help="Most to spend: amount, currency and period (hour, day or month; without one, in total).",
+        help="Most to spend: amount, currency and period (hour, day or month; without one, in total). "
+        "A job may spend it in each period that it takes, and in one at least.",
         example="3000 CNY/month",
         known_as=("max_cost",),
     ),
