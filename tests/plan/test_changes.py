@@ -58,7 +58,10 @@ REASONS_WITH_CHANGES = {
 
 
 def with_change(asked: Asked, change: Change) -> Asked:
-    """The same table with the key of ``change`` set to what it says."""
+    """The same table with the key of ``change`` set to what it says, in place of the shorthand that set it before."""
+    short = {"training.micro_batch": "batch", "serving.concurrency": "batch"}.get(change.knob, "context")
+    if change.knob.endswith(("_tokens", "micro_batch", "concurrency")):
+        asked = {key: held for key, held in asked.items() if key != short}
     task = re.fullmatch(r"(\w+) \((.+)\)", change.after) if change.knob == "task" else None
     if task is not None:
         return with_key(with_key(asked, "task", task[1]), "quantization", task[2])
@@ -306,6 +309,21 @@ def test_a_replaced_price_that_another_filter_keeps_out_too_is_no_change_away(as
     old, new = (offer(n, "a40", str(n), observed_on=date(2026, 11, n), **same) for n in (1, 2))
     near = only(ask, limited(JOB, providers=["aws"]), [old, new], Reason.PROVIDER)
     assert (near.offer.id, near.change is None) == ("o2", False)
+
+
+def test_a_replaced_price_is_no_change_away_where_the_new_one_fails_two_filters(ask: Ask) -> None:
+    same = {"provider": "runpod", "name": "one", "product": "one"}
+    old = offer(1, "a40", "1", observed_on=date(2026, 11, 1), **same)
+    new = offer(2, "a40", "2", observed_on=date(2026, 11, 2), interruptible=True, **same)
+    near = only(ask, limited(JOB, providers=["aws"]), [old, new], Reason.PROVIDER)
+    assert (near.offer.id, near.change) == ("o1", None)
+
+
+def test_what_was_said_by_a_shorthand_can_change(ask: Ask) -> None:
+    asked = {"model": LLAMA_7B, "task": "lora", "batch": 64, "training": {"tokens": "30M"}}
+    change = assert_changes_hold(ask, asked, [offer(1, "a40", "1")])[Reason.DOES_NOT_FIT].change
+    assert change is not None
+    assert (change.knob, change.before) == ("training.micro_batch", "64")
 
 
 def test_another_precision_is_priced_with_the_weights_that_it_has(ask: Ask) -> None:

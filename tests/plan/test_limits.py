@@ -137,3 +137,25 @@ def test_a_later_deadline_never_loses_a_plan_nor_takes_more_machines(ask: Ask, m
     if sooner:
         assert later[0].machines <= sooner[0].machines
         assert sooner[0].hours.likely * 60 <= minutes
+
+
+# ---------------------------------------------------------------- machines of an unclear card
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        with_limits(BATCH, deadline="1 h"),
+        {"model": "meta-llama/Llama-2-7b-hf", "serving": {"requests_per_s": 12.0}},
+    ],
+)
+def test_as_many_machines_are_billed_as_are_rented(ask: Ask, asked: dict[str, Any]) -> None:
+    """The cards that an offer can be may need different numbers of machines: one of them stands for all."""
+    unclear = offer(1, "a40", "1", cards=("a40", "h100-sxm5-80"), provider="runpod")
+    best = plan(ask(asked, [unclear])).plans[0]
+    needed = {e.shape.accelerator: e.machines for e in best.estimates}
+    assert needed["a40"] > needed["h100-sxm5-80"]
+    assert best.machines == best.gpus == needed["a40"]
+    (compute,) = (line for line in best.cost.lines if line.name == "compute")
+    horizon = best.hours.likely if asked is not None and "limits" in asked else 720
+    assert float(compute.quantity) == pytest.approx(best.machines * horizon, rel=1e-3)

@@ -100,11 +100,11 @@ def over_starts(first: Range, later: Range, starts: int) -> Range:
 
 
 def likely_of(estimates: Sequence[ShapeEstimate]) -> ShapeEstimate:
-    """The estimate that stands for all cards an offer can be: the middle one by speed, of two the slower.
+    """The estimate that stands for all cards an offer can be: the middle one by a machine's speed, of two the slower.
 
-    Likely hours, speed, bill and its lines are all of this one card, so that they agree.
+    Likely hours, speed, machines, bill and its lines are all of this one card, so that they agree.
     """
-    return sorted(estimates, key=lambda e: -e.tokens_per_s.likely)[len(estimates) // 2]
+    return sorted(estimates, key=lambda e: -e.tokens_per_s.likely / e.machines)[len(estimates) // 2]
 
 
 class NoEstimate(Value, frozen=True, kw_only=True):
@@ -163,8 +163,8 @@ class Plan(Value, frozen=True, kw_only=True):
 
     @property
     def machines(self) -> int:
-        """Machines of this offer that are rented at once."""
-        return max(e.machines for e in self.estimates)
+        """Machines of this offer that are rented at once: those that are billed (see ``likely_of``)."""
+        return likely_of(self.estimates).machines
 
     @property
     def gpus(self) -> int:
