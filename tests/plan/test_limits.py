@@ -157,5 +157,5 @@ def test_as_many_machines_are_billed_as_are_rented(ask: Ask, asked: dict[str, An
     assert needed["a40"] > needed["h100-sxm5-80"]
     assert best.machines == best.gpus == needed["a40"]
     (compute,) = (line for line in best.cost.lines if line.name == "compute")
-    horizon = best.hours.likely if asked is not None and "limits" in asked else 720
-    assert float(compute.quantity) == pytest.approx(best.machines * horizon, rel=1e-3)
+    on_the_meter_h = best.hours.likely if "limits" in asked else 720
+    assert float(compute.quantity) == pytest.approx(best.machines * on_the_meter_h, rel=1e-3)
