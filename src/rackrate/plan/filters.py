@@ -41,7 +41,7 @@ def code_of(reason: Reason) -> int:
     return REASONS.index(reason)
 
 
-def distinct(codes: NDArray[np.int32]) -> list[int]:
+def distinct(codes: NDArray[np.int32] | NDArray[np.intp]) -> list[int]:
     """The codes that occur, ascending (linear, and without the masked arrays that ``np.unique`` loads)."""
     found: list[int] = np.flatnonzero(np.bincount(codes)).tolist()
     return found
