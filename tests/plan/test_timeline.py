@@ -143,3 +143,19 @@ def test_a_kept_disk_buys_no_further_day(ask: Ask) -> None:
     day = offer(1, "a40", "20", term=Term(unit="day", hours=Decimal(24), prepaid=True))
     kept = plan(ask({**JOB, "use": {"keep_disk_days": 9}}, [day])).plans[0]
     assert [line.quantity for line in kept.cost.lines if line.name == "term"] == [1]
+
+
+def test_a_service_that_rests_is_in_use_for_what_its_bill_has(ask: Ask) -> None:
+    """Each day starts up: hours and cost are as uncertain as that is."""
+    question = ask(
+        {**SERVICE, "use": {"hours_per_day": 8, "horizon_days": 10.5}}, [offer(1, "a40", "1", provider="aws")]
+    )
+    best = plan(question).plans[0]
+    seconds = float(likely_case(question.workload, best.estimates).usage.running_seconds)
+    assert seconds == pytest.approx(best.hours.likely * HOUR, abs=11)
+    assert best.hours.low < best.hours.likely < best.hours.high
+    spans = [float(money.amount) for money in (best.cost.low, best.cost.likely, best.cost.high)]
+    assert spans[0] < spans[1] < spans[2]
+    (compute,) = (float(line.amount.amount) for line in best.cost.lines if line.name == "compute")
+    assert spans[2] - spans[1] == pytest.approx(best.hours.high - best.hours.likely, rel=0.05)
+    assert compute == pytest.approx(best.hours.likely, rel=1e-3)

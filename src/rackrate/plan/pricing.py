@@ -39,12 +39,11 @@ def bill(question: Question, offer: Offer, case: Case) -> Charges:
 def likely_case(workload: Workload, estimates: Sequence[ShapeEstimate]) -> Case:
     """The likely time of the likely card."""
     one = likely_of(estimates)
-    return _case(workload, one, one.work_hours.likely)
+    return Case(usage_of(workload, one.work_hours.likely, _likely_startup(one), one.machines), one.machines)
 
 
-def _case(workload: Workload, one: ShapeEstimate, work_hours: float) -> Case:
-    startup = Startup(one.startup_hours.likely, one.restart_hours.likely)
-    return Case(usage_of(workload, work_hours, startup, one.machines), one.machines)
+def _likely_startup(one: ShapeEstimate) -> Startup:
+    return Startup(one.startup_hours.likely, one.restart_hours.likely)
 
 
 def likely_bill(question: Question, offer: Offer, estimates: Sequence[ShapeEstimate]) -> Charges:
@@ -93,8 +92,9 @@ def finish_of_all(estimates: Sequence[ShapeEstimate]) -> Range:
 def _cost_range(question: Question, offer: Offer, estimates: Sequence[ShapeEstimate], likely: Charges) -> CostRange:
     """Bills at the ends of the finish time over all cards, with the likely one between.
 
-    The ends come from whole finish times (work and start-up combined as
-    independent), so start-up is kept at its likely value there.
+    The ends of a job come from whole finish times (work and start-up combined
+    as independent), so start-up is kept at its likely value there. How long a
+    service serves is certain: its ends are those of its start-ups.
     """
     known = {likely_case(question.workload, estimates): likely}
     amounts = []
@@ -114,5 +114,9 @@ def _cost_range(question: Question, offer: Offer, estimates: Sequence[ShapeEstim
 
 
 def _end(workload: Workload, estimate: ShapeEstimate, *, at_low: bool) -> Case:
-    finish, startups = finish_hours(estimate), estimate.all_startups_hours.likely
-    return _case(workload, estimate, max(0.0, (finish.low if at_low else finish.high) - startups))
+    finish, startup = finish_hours(estimate), _likely_startup(estimate)
+    work = max(0.0, (finish.low if at_low else finish.high) - estimate.all_startups_hours.likely)
+    if workload.is_service:
+        first, later = estimate.startup_hours, estimate.restart_hours
+        startup = Startup(first.low, later.low) if at_low else Startup(first.high, later.high)
+    return Case(usage_of(workload, work, startup, estimate.machines), estimate.machines)

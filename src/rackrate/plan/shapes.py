@@ -15,6 +15,7 @@ from rackrate.plan.answer import NoEstimate, Reason, ShapeEstimate, over_starts
 from rackrate.plan.machines import MACHINES_AT_MOST, UTILISATION_AT_MOST, machines_for, per_machine
 from rackrate.plan.question import Question
 from rackrate.plan.slices import as_rented
+from rackrate.plan.timeline import starts_by_kind
 from rackrate.speed.estimate import estimate as estimate_speed
 from rackrate.speed.estimate_types import SpeedEstimate
 from rackrate.speed.startup import startup_hours
@@ -55,9 +56,8 @@ class Estimator:
 
     @property
     def all_startups(self) -> Range:
-        """The start-ups of all sessions of a job, or the first of a service."""
-        workload = self.question.workload
-        return over_starts(self.startup, self.restart, 1 if workload.is_service else workload.use.starts)
+        """The start-ups of all starts of a machine."""
+        return over_starts(self.startup, self.restart, sum(starts_by_kind(self.question.workload)))
 
     def serves(self, question: Question) -> bool:
         """Whether what is found out here holds for ``question``, whatever its offers, ranking and currency."""
@@ -234,7 +234,7 @@ def _estimate(trial: _Trial, memory: MemoryEstimate, speed: SpeedEstimate, machi
         work_hours=service if trial.question.workload.is_service else speed.work_hours or service,
         startup_hours=trial.estimator.startup,
         restart_hours=trial.estimator.restart,
-        starts=1 if trial.question.workload.is_service else trial.question.workload.use.starts,
+        starts=sum(starts_by_kind(trial.question.workload)),
         machines=machines,
     )
 
