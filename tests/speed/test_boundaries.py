@@ -9,7 +9,6 @@ from rackrate.evidence import known
 from rackrate.facts.accelerator import Precision
 from rackrate.speed.communication import link
 from rackrate.speed.decode import decode_terms
-from rackrate.speed.estimate import UNMEASURED_WIDER
 from rackrate.speed.estimate_types import Bound
 from rackrate.speed.prefill import matrix_flop, prefill_terms, stages_at_once
 from rackrate.speed.roofline import rates
@@ -21,6 +20,7 @@ from rackrate.speed.serving import (
     requests_per_s,
     shortest_step_s,
 )
+from rackrate.speed.spread import UNMEASURED_WIDER
 from rackrate.workload.layout import Layout
 
 A100 = "a100-sxm4-80"
