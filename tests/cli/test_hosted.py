@@ -24,7 +24,8 @@ def test_a_service_is_shown_beside_apis():
     assert "requests in 30.0 days, as many as the first plan answers with 8 in flight" in text
     assert re.search(r"openrouter meta-llama/llama- 0\.22 0\.22 [\d.]+ \([\d.]+ to [\d.]+M", text)
     assert "~ the same model, otherwise tuned" in text
-    assert re.search(r"cheaper than openrouter from [\d.]+M tokens a day on, in and out; it carries [\d.]+M \(", text)
+    span = r"[\d.]+M \([\d.]+M to [\d.]+M\)"  # each day starts up, and how long that takes is not certain
+    assert re.search(rf"cheaper than openrouter from {span} tokens a day on, in and out; it carries {span}", text)
     assert hosted["plans"][0]["break_even"]["carried"] == "yes"
 
 
