@@ -161,7 +161,7 @@ FACT_FILES = [
         "value",
         "per_start",
     ),
-    ("billing_rules.csv", f"{RULES}\naws,ip_price,NaN,USD/h,any,2026-11-01", "bad_value", "value", "number"),
+    ("billing_rules.csv", f"{RULES}\naws,ip_price,NaN,USD/h,any,2026-11-01", "out_of_bounds", "value", "unit"),
     ("billing_rules.csv", f"{RULES}\naws,ip_price,1,USD/h,runing,2026-11-01", "unknown_name", "state", "running"),
     ("exchange_rates.csv", f"{RATES}\nUSD,TWD,-1,2026-11-27", "out_of_bounds", "per_base", ""),
     ("exchange_rates.csv", f"{RATES}\nUSD,twd,32,2026-11-27", "bad_value", "currency", "ISO 4217"),

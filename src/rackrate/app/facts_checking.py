@@ -9,14 +9,13 @@ from typing import NamedTuple
 
 from rackrate.app.context import Context, context_of, laid, own_files
 from rackrate.app.documents import finding_docs, header
+from rackrate.app.fact_files import check
 from rackrate.app.overlay import ENGINES, KINDS, OFFERS, REGIONS, Laid, Own, read, tables_of
 from rackrate.app.wire_facts import CheckedDoc, FactsCheckDocument, FilledDoc, OwnPriceDoc
 from rackrate.facts import bundled
 from rackrate.facts.own_rows import OwnRow
-from rackrate.facts.validate import validate
 from rackrate.offers import catalog
 from rackrate.offers.own_standing import Standing
-from rackrate.offers.validate import Known, validate_offers
 from rackrate.problems import Code, Finding, Severity, nearest
 
 
@@ -53,22 +52,8 @@ class Bundled(NamedTuple):
 @lru_cache(maxsize=1)
 def _bundled() -> Bundled:
     """The bundled files, checked once."""
-    tables = {name: bundled.table(name) for name in bundled.columns()}
-    engines = bundled.engine_documents()
-    counts = {name: len(rows) for name, rows in tables.items()}
-    counts |= {ENGINES: len(engines), REGIONS: len(catalog.places())}
-    return Bundled(counts, (*validate(tables, engines), *_price_faults(tables)))
-
-
-def _price_faults(tables: Mapping[str, Sequence[Mapping[str, str]]]) -> list[Finding]:
-    providers, rates = tables["providers.csv"], tables["exchange_rates.csv"]
-    known = Known(
-        columns=catalog.Record._fields,
-        providers=frozenset(name for row in providers for name in (row["id"], *row["aliases"].split("|"))) - {""},
-        currencies=frozenset(row[column] for row in rates for column in ("base", "currency")),
-        places=catalog.places(),
-    )
-    return validate_offers(catalog.listed(), known)
+    found = check(bundled.DATA, catalog.DATA)
+    return Bundled({**found.facts, ENGINES: found.engines, REGIONS: found.places}, found.findings)
 
 
 # ---------------------------------------------------------------- counts

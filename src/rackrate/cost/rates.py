@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from decimal import Decimal
 from typing import NamedTuple
 
 from rackrate.evidence import Unknown
 from rackrate.facts.billing import BillingRule
+from rackrate.facts.billing_terms import currency_of, period_of, tiers_in
 from rackrate.money import Money
 from rackrate.offers.offer import Offer
 from rackrate.problems import Code, Finding, Severity
@@ -22,8 +22,6 @@ MONTH_HOURS = Decimal(str(HOURS_PER_MONTH))
 BYTES_PER_GB = Decimal(GB)
 """A "GB" of disk or traffic. Some providers mean 2^30 bytes; 10^9 is the dearer reading, by 7 %."""
 
-_CURRENCY = re.compile(r"\b([A-Z]{3})(?:/|$)")
-_PERIOD = re.compile(r"/((?:GB-)?(month|day|hour|h)\b)")
 _PERIOD_HOURS = {"month": MONTH_HOURS, "day": Decimal(24), "hour": Decimal(1), "h": Decimal(1)}
 
 
@@ -53,10 +51,10 @@ def rate_of(rule: BillingRule, currency: str) -> Rate | Unknown:
     price = money_of(rule, currency)
     if isinstance(price, Unknown):
         return price
-    match = _PERIOD.search(rule.unit)
-    if match is not None:
-        unit = "hour" if match[1] == "h" else match[1]
-        return Rate(price, unit, _PERIOD_HOURS[match[2]])
+    period = period_of(rule.unit)
+    if period:
+        unit = "hour" if period == "h" else period
+        return Rate(price, unit, _PERIOD_HOURS[period.removeprefix("GB-")])
     if price.amount:
         return Unknown(f"the price is not for a time: {rule.value} {rule.unit}")
     return Rate(price, "hour", Decimal(1))
@@ -67,13 +65,11 @@ def tiers_of(rule: BillingRule, currency: str) -> list[tuple[Decimal, Money]] | 
 
     A bare number is one price for any amount.
     """
+    found = tiers_in(rule.value)
+    if found is None:
+        return Unknown(f"the price is not a list of tiers: {rule.value}")
     tiers = []
-    for tier in rule.value.split("|"):
-        upper, _, price = tier.rpartition(":")
-        try:
-            limit, amount = Decimal(upper or "inf"), Decimal(price)
-        except ArithmeticError:
-            return Unknown(f"the price is not a list of tiers: {rule.value}")
+    for limit, amount in found:
         money = _money(rule, amount, currency)
         if isinstance(money, Unknown):
             return money
@@ -82,11 +78,11 @@ def tiers_of(rule: BillingRule, currency: str) -> list[tuple[Decimal, Money]] | 
 
 
 def _money(rule: BillingRule, amount: Decimal, currency: str) -> Money | Unknown:
-    match = _CURRENCY.search(rule.unit)
-    if amount and match is None:
+    said = currency_of(rule.unit)
+    if amount and not said:
         return Unknown(f"the price has no currency: {rule.value} {rule.unit}".rstrip())
-    if amount and match is not None and match[1] != currency:
-        return Unknown(f"the price is in {match[1]}, the offer in {currency}: {rule.value} {rule.unit}")
+    if amount and said != currency:
+        return Unknown(f"the price is in {said}, the offer in {currency}: {rule.value} {rule.unit}")
     return Money(amount, currency)
 
 

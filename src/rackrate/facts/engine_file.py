@@ -65,8 +65,12 @@ class Section:
 
     def span(self, key: str) -> Range:
         """A list of low, likely and high."""
-        low, likely, high = (float(str(value)) for value in self.items(key))
-        return Range(low, likely, high)
+        found = self.items(key)
+        try:
+            low, likely, high = (float(str(value)) for value in found)
+            return Range(low, likely, high)
+        except ValueError:
+            raise ValueError(f"{self._where}.{key}: {found} is not three rising numbers") from None
 
     def items(self, key: str) -> list[object]:
         """A list of anything."""
@@ -111,8 +115,10 @@ def engine(document: Mapping[str, object], where: str = "engine") -> Engine:
 def _capability(top: Section) -> tuple[int, int] | None:
     if not top.has("min_compute_capability"):
         return None
-    major, minor = (int(str(part)) for part in top.items("min_compute_capability"))
-    return major, minor
+    found = top.items("min_compute_capability")
+    if len(found) != 2 or any(type(part) is not int for part in found):  # noqa: PLR2004 - major and minor
+        raise ValueError(f"min_compute_capability: {found} is not two whole numbers such as [8, 9]")
+    return int(str(found[0])), int(str(found[1]))
 
 
 def _serving(part: Section) -> ServingPolicy:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from rackrate.facts.baselines import PCIE_BYTES_PER_S_PER_LANE, QUANTITIES, BaselineKind, Mark
+from rackrate.facts.cells import is_number, is_whole
 from rackrate.facts.validate_rows import Fault, Row
 from rackrate.problems import Code
 from rackrate.units import GB
@@ -15,6 +16,7 @@ MOST_ABOVE_PEAK = 1.2
 """Consumer cards run up to 20 % above the boost clock on their box."""
 POWER_TOLERANCE = 1.01
 
+LEAST = 1e-3
 LARGEST: Mapping[str, float] = {
     "TFLOPS": 100_000,
     "GB/s": 25_000,
@@ -94,21 +96,20 @@ def _unit(row: Row) -> Iterator[Fault]:
     expected = QUANTITIES[row["quantity"]][0]
     if row["unit"] != expected:
         yield Fault(Code.BAD_VALUE, "unit", row["unit"], expected, "convert the value")
-    if not row["gpus"].isdigit() or not 1 <= int(row["gpus"]) <= 1024:  # noqa: PLR2004 - cards of one collective
+    if not is_whole(row["gpus"]) or not 1 <= int(row["gpus"]) <= 1024:  # noqa: PLR2004 - cards of one collective
         yield Fault(Code.BAD_VALUE, "gpus", row["gpus"], "a whole number of cards", "write 1 for one card")
 
 
 def _numbers(row: Row) -> Iterator[float | Fault]:
     largest = LARGEST[QUANTITIES[row["quantity"]][0]]
-    low = 0.0
+    low = LEAST
     for column in ("value", "value_to"):
         if column == "value_to" and not row[column]:
             continue
-        try:
-            number = float(row[column])
-        except ValueError:
+        if not is_number(row[column]):
             yield Fault(Code.BAD_VALUE, column, row[column], "a number", "write it without unit or thousands separator")
             return
+        number = float(row[column])
         if not low < number <= largest:
             yield Fault(Code.OUT_OF_BOUNDS, column, row[column], f"over {low:g} to {largest:g}", "check its unit")
             return

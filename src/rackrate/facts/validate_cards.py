@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from fractions import Fraction
 
 from rackrate.evidence import Kind
 from rackrate.facts import rows
 from rackrate.facts.accelerator import Precision
+from rackrate.facts.cells import fraction
 from rackrate.facts.validate_baselines import baseline_faults
-from rackrate.facts.validate_cells import Check, Known, as_float, day, member, number, parsed
+from rackrate.facts.validate_cells import Check, Known, as_float, day, member, missing, number, parsed, whole
 from rackrate.facts.validate_rows import Fault, Row
 from rackrate.problems import Code
 
@@ -27,6 +27,13 @@ BOUNDS: Mapping[str, tuple[float, float]] = {
     "nvlink_total_bidir": (20, 10_000),
     "devices_per_card": (1, 8),
 }
+MOST_SLICES = 7
+WHOLE: Mapping[str, tuple[int, int]] = {
+    "launch_year": (2010, 2050),
+    "nvlink_bridge_max_gpus": (0, 8),
+    "mig_instances": (0, MOST_SLICES),
+    "rt_cores": (0, 1_000),
+}
 LEAST_SHARE_OF_SOLD = 0.9
 MIG_LABELS_OVER_SOLD = 1.03
 """Labels of slices are rounded up: four of 47 GB in a card of 186."""
@@ -36,9 +43,8 @@ def accelerators_check(_known: Known) -> Check:
     """What is wrong with a card of accelerators.csv."""
 
     def check(row: Row) -> Iterator[Fault]:
-        for column in ("vendor", "product", "architecture", "form_factor", "memory_sold_gb"):
-            if not row[column]:
-                yield Fault(Code.MISSING_VALUE, column, "", "a value", "fill it in from the source")
+        needed = ("id", "vendor", "product", "architecture", "form_factor", "memory_sold_gb", "nvswitch", "modified")
+        yield from missing(row, *needed)
         if row["memory_sold_gb"]:
             yield from number(row, "memory_sold_gb", 1, 1_000)
         for column in ("nvswitch", "sparsity_2_4", "modified", "ecc"):
@@ -46,8 +52,8 @@ def accelerators_check(_known: Known) -> Check:
         yield from parsed(row, "compute_capability", rows.capability, "a compute capability such as 8.6")
         if row["compute_capability"] and row["vendor"] != "NVIDIA":
             yield Fault(Code.BAD_VALUE, "compute_capability", row["compute_capability"], "empty for others", "use isa")
-        for column in ("launch_year", "nvlink_bridge_max_gpus", "mig_instances", "rt_cores"):
-            yield from parsed(row, column, int, "a whole number")
+        for column, (low, high) in WHOLE.items():
+            yield from whole(row, column, low, high)
 
     return check
 
@@ -58,7 +64,7 @@ def facts_check(known: Known) -> Check:
     def check(row: Row) -> Iterator[Fault]:
         yield from member(row, "accelerator", known.cards, "accelerators.csv")
         yield from member(row, "kind", list(Kind), "measured, published, derived, assumed")
-        yield from day(row, "seen_at")
+        yield from day(row, "seen_at", known.today)
         quantity = row["quantity"]
         if quantity not in rows.QUANTITIES:
             yield from member(row, "quantity", rows.QUANTITIES, "the known quantities")
@@ -103,7 +109,7 @@ def baselines_check(known: Known) -> Check:
 
     def check(row: Row) -> Iterator[Fault]:
         yield from baseline_faults(row, known.cards, known.limits)
-        yield from day(row, "seen_at")
+        yield from day(row, "seen_at", known.today)
 
     return check
 
@@ -115,21 +121,21 @@ def mig_check(known: Known) -> Check:
         for card in row["accelerators"].split("|"):
             if card not in known.cards:
                 yield Fault(Code.UNKNOWN_NAME, "accelerators", card, "an id of accelerators.csv", "mend the spelling")
-        yield from parsed(row, "sm_fraction", Fraction, "a fraction such as 1/7")
-        yield from number(row, "memory_label_gb", 1, 1_000)
-        yield from number(row, "max_instances", 1, 7)
-        yield from _mig_sums(row, known)
-        yield from day(row, "seen_at")
+        faults = [
+            *missing(row, "sm_fraction", "max_instances"),
+            *parsed(row, "sm_fraction", fraction, "a part of the card such as 1/7"),
+            *number(row, "memory_label_gb", 1, 1_000),
+            *whole(row, "max_instances", 1, MOST_SLICES),
+        ]
+        yield from faults or _mig_sums(row, known)
+        yield from day(row, "seen_at", known.today)
 
     return check
 
 
 def _mig_sums(row: Row, known: Known) -> Iterator[Fault]:
     """Slices together are no more than the card, and a profile's name says its memory."""
-    try:
-        count, share, label = int(row["max_instances"]), Fraction(row["sm_fraction"]), float(row["memory_label_gb"])
-    except (ValueError, ZeroDivisionError):
-        return  # its own check reports it
+    count, share, label = int(row["max_instances"]), fraction(row["sm_fraction"]), float(row["memory_label_gb"])
     if f"{label:g}gb" not in row["profile"]:
         yield Fault(Code.CONFLICT, "memory_label_gb", row["memory_label_gb"], row["profile"], "copy it from the name")
     if count * share > 1:

@@ -4,15 +4,48 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 
+from rackrate.evidence import Range
+from rackrate.facts.cells import is_whole
 from rackrate.facts.engine import Engine
 from rackrate.facts.engine_file import engine
 from rackrate.problems import Code, Finding
+from rackrate.units import GIB, parse_day
 
 TASKS = frozenset({"inference", "lora", "qlora", "full_finetune", "pretrain", "diffusion", "render"})
 LAYOUTS = frozenset({"tensor", "pipeline", "data", "zero", "layer_split"})
 LOSSES = frozenset({"full", "chunked", "fused"})
 ATTENTIONS = frozenset({"flash", "eager"})
 SHARES_OF = frozenset({"total", "static", "free"})
+
+_SHARE = (0.01, 1.05)
+"""Of a published peak, which boost clocks can pass."""
+_COUNT = (1, 10**8)
+BOUNDS: Mapping[str, Mapping[str, tuple[float, float]]] = {
+    "speed": {
+        "launch_s_per_layer": (0, 0.1),
+        "decode_bandwidth": _SHARE,
+        "cache_bandwidth": _SHARE,
+        "prefill_flop": _SHARE,
+        "train_flop": (0, 1.05),  # 0: it does not train
+        "quantised_kernel": (0.01, 2),
+        "spread": (0, 2),
+    },
+    "serving": {
+        "memory_share": (0.01, 1),
+        "page_tokens": (1, 10**6),
+        "default_sequences": (1, 10**6),
+        "batched_tokens": _COUNT,
+        "mla_cache_padding": (1, 10**5),
+        "graph_bytes": (0, 100 * GIB),
+        "non_torch_bytes": (0, 100 * GIB),
+    },
+    "training": {
+        "adapter_bytes": (1, 8),
+        "reserved_over_allocated": (1, 10),
+    },
+}
+_KEY = {"launch_s_per_layer": "launch_us_per_layer", "graph_bytes": "graph_gib", "non_torch_bytes": "non_torch_gib"}
+_UNIT = {"launch_s_per_layer": " s", "graph_bytes": " bytes", "non_torch_bytes": " bytes"}
 
 
 def engine_faults(
@@ -52,18 +85,44 @@ def _sources(found: Engine) -> Iterator[tuple[str, str]]:
 
 
 def _numbers(name: str, found: Engine) -> Iterator[Finding]:
-    speed, serving, training = found.speed, found.serving, found.training
-    for key in ("decode_bandwidth", "cache_bandwidth", "prefill_flop", "train_flop", "quantised_kernel"):
-        value = float(getattr(speed, key))
-        if not 0 <= value <= 1.05:  # noqa: PLR2004 - a share of a published peak, which boost clocks can pass
-            yield _fault(Code.OUT_OF_BOUNDS, f"{name} speed.{key}", f"{value:g}", "0 to 1.05")
-    if serving and serving.memory_share is not None and not 0 < serving.memory_share <= 1:
-        yield _fault(
-            Code.OUT_OF_BOUNDS, f"{name} serving.memory_share", f"{serving.memory_share:g}", "above 0, up to 1"
-        )
+    for section, bounds in BOUNDS.items():
+        policy = getattr(found, section)
+        for key, (low, high) in bounds.items() if policy else ():
+            for value in _values(getattr(policy, key)):
+                if not low <= value <= high:
+                    expected = f"{low:g} to {high:g}{_UNIT.get(key, '')}"
+                    yield _fault(Code.OUT_OF_BOUNDS, f"{name} {section}.{_KEY.get(key, key)}", f"{value:g}", expected)
+    yield from _capability(name, found.min_compute_capability)
+    yield from _policy_words(name, found)
+
+
+def _values(value: float | Range | None) -> tuple[float, ...]:
+    """The numbers in a value of a policy: one, three of a range, none where it is left out."""
+    if isinstance(value, Range):
+        return (value.low, value.likely, value.high)
+    return () if value is None else (float(value),)
+
+
+def _capability(name: str, found: tuple[int, int] | None) -> Iterator[Finding]:
+    if found is not None and not (1 <= found[0] <= 99 and 0 <= found[1] <= 9):  # noqa: PLR2004 - major and minor
+        expected = "a compute capability such as [8, 9]"
+        yield _fault(Code.OUT_OF_BOUNDS, f"{name} min_compute_capability", f"{found[0]}.{found[1]}", expected)
+
+
+def _policy_words(name: str, found: Engine) -> Iterator[Finding]:
+    serving, training = found.serving, found.training
     words = [("serving.share_of", serving.share_of, SHARES_OF)] if serving else []
     if training:
         words += [("training.loss", training.loss, LOSSES), ("training.attention", training.attention, ATTENTIONS)]
     for key, word, known in words:
         if word not in known:
             yield _fault(Code.UNKNOWN_NAME, f"{name} {key}", word, f"one of {', '.join(sorted(known))}")
+    if serving and serving.default_context != "model" and not is_whole(serving.default_context):
+        expected = 'the word model, or tokens as text such as "4096"'
+        yield _fault(Code.BAD_VALUE, f"{name} serving.default_context", serving.default_context, expected)
+    if not found.id.strip() or set(found.id) & set('",\n'):
+        yield _fault(Code.BAD_VALUE, f"{name} id", found.id, "a name without comma and quote")
+    try:
+        parse_day(found.seen_at)
+    except ValueError:
+        yield _fault(Code.BAD_VALUE, f"{name} seen_at", found.seen_at, "a date such as 2026-11-30")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cached_property
 
 from rackrate.facts import rows
 from rackrate.facts.book import FactBook
@@ -18,8 +17,9 @@ from rackrate.facts.hosted import hosted_price
 from rackrate.facts.own_rows import Columns, OwnRow, OwnTable, own_source, read_rows, told
 from rackrate.facts.records import Provider, provider
 from rackrate.facts.validate import CHECKS
-from rackrate.facts.validate_cells import Known, as_float, member, number
+from rackrate.facts.validate_cells import Known, as_float, member
 from rackrate.facts.validate_engines import engine_faults
+from rackrate.facts.validate_files import same_ids
 from rackrate.facts.validate_rows import KEYS, Fault, Row
 from rackrate.problems import Code, Finding
 from rackrate.units import GIB, MIB
@@ -34,8 +34,8 @@ NEEDED: Mapping[str, tuple[str, ...]] = {
     "formats.csv": ("id", "bits_per_weight"),
     "models.csv": ("id", "params_total"),
     "providers.csv": ("id",),
-    "billing_rules.csv": ("provider", "rule_key", "value", "seen_at"),
     "exchange_rates.csv": ("base", "currency", "per_base", "on"),
+    "billing_rules.csv": ("provider", "rule_key", "value", "seen_at"),
     "hosted_prices.csv": ("provider", "model", "input_per_million", "output_per_million", "seen_at"),
 }
 """The files of facts that a user may have, in the order in which they refer to each other, and what each needs."""
@@ -112,14 +112,10 @@ class OwnKnown(Known):
         self._names = {one.id: (one.id, *one.aliases) for one in base.providers}
         self.providers = {*self._names, *base.sellers}
         self.provider_ids = dict(base.book.provider_ids)
-        self.currencies = {base.book.rates.base, *base.book.rates.per_base}
         self.names = Counter()
-
-    @cached_property
-    def states(self) -> frozenset[str]:
-        """The states for which bundled rules hold, without the products and dates that some are limited to."""
-        found = (rule.state.partition(" (")[0] for rules in self.book.billing.values() for rule in rules.rules)
-        return frozenset({*found, "any", "running", "stopped", "spot", "prepaid", "postpaid"})
+        rates = base.book.rates
+        self.currencies = {rates.base, *rates.per_base, *(one.currency for one in base.providers)}
+        self.today = None
 
     def learn(self, name: str, found: Sequence[OwnRow]) -> None:
         """Take note of names in ``found`` that must be unambiguous together."""
@@ -210,8 +206,6 @@ def _faults(name: str, row: OwnRow, known: OwnKnown) -> Iterator[Fault]:
     found = [f for f in CHECKS[name](known)(row.cells) if not (undated and f.column == "seen_at" and not f.observed)]
     if name == "exchange_rates.csv":
         found += _rate_faults(row, known)
-    if name == "billing_rules.csv":
-        found += _rule_faults(row.cells, known)
     yield from found
     if not found:
         yield from _unmade(name, row)
@@ -236,38 +230,25 @@ def _rate_faults(row: OwnRow, known: OwnKnown) -> Iterator[Fault]:
         )
 
 
-_SECONDS = ("granularity_s", "minimum_charge_s", "spot_notice_s")
-_YES_OR_NO = ("stopped_bills_compute", "stopped_bills_disk", "prepaid_lost_on_stop", "restart_guaranteed")
-
-
-def _rule_faults(cells: Row, known: OwnKnown) -> Iterator[Fault]:
-    """Values that a bill would misread, and states in which nobody would look."""
-    key, value = cells["rule_key"], cells["value"]
-    if key in _SECONDS:
-        yield from number(cells, "value", 1e-6 if key == "granularity_s" else 0, _MOST_SECONDS)
-    elif key in _YES_OR_NO and value not in {"true", "false"}:
-        yield Fault(Code.BAD_VALUE, "value", value, "true or false", "write one of the two")
-    elif key == "minimum_scope":
-        yield from member(cells, "value", ("per_resource", "per_start"), "per_resource, per_start")
-    elif value.casefold().strip("+-") in {"nan", "inf", "infinity"}:
-        yield Fault(Code.BAD_VALUE, "value", value, "a finite number or a text", "write the number")
-    plain = cells["state"].partition(" (")[0]
-    yield from member({"state": plain}, "state", known.states, "the states of bundled rules")
-
-
-_MOST_SECONDS = 4e8
-"""More than ten years."""
-
-
 # ---------------------------------------------------------------- engines
 
 
 def _engines(
     documents: Sequence[tuple[str, Mapping[str, object]]], known: OwnKnown, wrong: list[Finding]
 ) -> Iterator[OwnEngine]:
+    twice = _of_one_id(documents)
     for place, document in documents:
-        faults = list(engine_faults(place, document, formats=known.formats, vendors=known.vendors))
+        faults = [*engine_faults(place, document, formats=known.formats, vendors=known.vendors), *twice.get(place, ())]
         if faults:
             wrong.extend(faults)
         else:
             yield OwnEngine(place=place, document=document, engine=engine(document, place))
+
+
+def _of_one_id(documents: Sequence[tuple[str, Mapping[str, object]]]) -> dict[str, list[Finding]]:
+    """By place, files that say the id of an earlier one of their folder: one of another folder only stands behind."""
+    folders: dict[str, list[tuple[str, object]]] = {}
+    for place, document in documents:
+        folders.setdefault(place.rpartition("/")[0], []).append((place, document.get("id")))
+    found = [finding for engines in folders.values() for finding in same_ids(engines)]
+    return {finding.subject.removesuffix(" id"): [finding] for finding in found}

@@ -11,15 +11,15 @@ marked ``negotiated``; else the bundled one, being newer, replaces it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from decimal import Decimal
 from typing import NamedTuple
 
 from rackrate.facts.book import FactBook
+from rackrate.facts.cells import is_number, is_whole
 from rackrate.facts.names import resolve_card
 from rackrate.facts.own_rows import Columns, OwnRow, OwnTable, own_source, read_rows, told
 from rackrate.facts.validate_cells import as_float, day, member, number
 from rackrate.facts.validate_rows import Fault
-from rackrate.offers.validate import EXCLUDES, FLAGS, HOW
+from rackrate.offers.validate import DEAREST, EXCLUDES, FLAGS, HOW, LEAST_PRICE
 from rackrate.problems import Code, Finding, nearest
 from rackrate.values import Value
 
@@ -50,7 +50,6 @@ TERMS: Mapping[str, TermRule] = {
 
 _FLAGS = (*sorted(FLAGS), NEGOTIATED)
 _SEEN_HOW, _EXCLUDES = sorted(HOW), sorted(EXCLUDES)
-_DEAREST = 1e9
 _MOST_CARDS = 100_000
 _MOST_HOURS = 100_000
 _MOST_PARTS = 1_000
@@ -135,19 +134,20 @@ class _Checked:
 
 def _counts(cells: Mapping[str, str]) -> Iterator[Fault]:
     yield from _whole(cells, "gpus", _MOST_CARDS)
-    for column, most in (("vcpus", 100_000), ("minimum_terms", 1_000), ("validity_days", 10_000)):
+    for column, most in (("vcpus", 100_000), ("minimum_terms", 100_000), ("validity_days", 10_000)):
         if cells[column]:
             yield from _whole(cells, column, most)
-    for column, limit in (("memory_gb", 1e3), ("host_memory_gb", 1e5), ("includes_disk_gb", 1e7)):
+    for column, low, high in (("memory_gb", 0.1, 1e3), ("host_memory_gb", 0.1, 1e5), ("includes_disk_gb", 0, 1e7)):
         if cells[column]:
-            yield from number(cells, column, 0, limit)
+            yield from number(cells, column, low, high)
     part, _, whole = cells["share"].partition("/")
-    if cells["share"] and not 0 < as_float(part) <= as_float(whole or "1") <= _MOST_PARTS:
+    parts = as_float(whole or "1")
+    if cells["share"] and not 0 < parts / _MOST_PARTS <= as_float(part) <= parts <= _MOST_PARTS:
         yield Fault(Code.BAD_VALUE, "share", cells["share"], "a part of one card such as 1/8", "write it as a fraction")
 
 
 def _whole(cells: Mapping[str, str], column: str, most: int) -> Iterator[Fault]:
-    if not cells[column].isdecimal():
+    if not is_whole(cells[column]):
         yield Fault(Code.BAD_VALUE, column, cells[column], "a whole number", "write digits alone")
     else:
         yield from number(cells, column, 1, most)
@@ -155,16 +155,14 @@ def _whole(cells: Mapping[str, str], column: str, most: int) -> Iterator[Fault]:
 
 def _price(cells: Mapping[str, str]) -> Iterator[Fault]:
     """An exact price above 0: what costs nothing would win every ranking."""
-    try:
-        price = Decimal(cells["price"])
-    except ArithmeticError:
+    if not is_number(cells["price"]):
         action = "write the number alone: the currency has its own column, and there is no thousands separator"
         yield Fault(Code.BAD_VALUE, "price", cells["price"], "a number", action)
-        return
-    if not price.is_finite() or not 0 < price <= _DEAREST:
+    elif not LEAST_PRICE <= float(cells["price"]) <= DEAREST:
         action = "a machine of your own costs power, room and wear: write what an hour of it costs you (term hour)"
         other = "write what one term costs"
-        yield Fault(Code.OUT_OF_BOUNDS, "price", cells["price"], "more than 0", other if price else action)
+        expected = f"{LEAST_PRICE:g} to {DEAREST:g}"
+        yield Fault(Code.OUT_OF_BOUNDS, "price", cells["price"], expected, other if float(cells["price"]) else action)
 
 
 def _term(cells: Mapping[str, str]) -> Iterator[Fault]:

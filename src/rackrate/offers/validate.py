@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from datetime import date
 
+from rackrate.facts.cells import is_number, is_whole
+from rackrate.facts.validate_cells import FIRST_DAY
 from rackrate.offers.gates import DOUBTS
 from rackrate.problems import Code, Finding
 from rackrate.units import parse_day
@@ -16,6 +18,8 @@ Row = Mapping[str, str]
 Check = Callable[[str], bool]
 
 TERMS = frozenset({"hour", "day", "week", "month", "year", "3year", "credit_pack"})
+LEAST_PRICE, DEAREST = 1e-6, 1e9
+"""Of one term, in any currency: less than a millionth is nothing."""
 HOW = frozenset({"page_read", "generated", "not_before", "not_after", "schema_era"})
 EXCLUDES = frozenset({"host", "disk", "traffic", "ip", "tax"})
 FLAGS = frozenset({"interruptible", "commitment_unknown", "price_is_from", "virtual_gpu"})
@@ -31,12 +35,16 @@ MARKETS = frozenset(
 
 
 class Known(Value, frozen=True, kw_only=True):
-    """What rows may refer to: columns, providers (ids and other names), currencies, places by (provider, region)."""
+    """What rows may refer to: columns, providers (ids and other names), currencies, places by (provider, region).
+
+    Nothing can have been seen after ``today``; None leaves that open.
+    """
 
     columns: tuple[str, ...]
     providers: frozenset[str]
     currencies: frozenset[str]
     places: frozenset[tuple[str, str]]
+    today: date | None = None
 
 
 def validate_offers(files: Mapping[str, Sequence[Row]], known: Known) -> list[Finding]:
@@ -46,7 +54,10 @@ def validate_offers(files: Mapping[str, Sequence[Row]], known: Known) -> list[Fi
 
 
 def _file(name: str, rows: Sequence[Row], known: Known) -> Iterator[Finding]:
-    if rows and tuple(rows[0])[: len(known.columns)] != known.columns:
+    if not rows:
+        yield _fault(f"{name}:1", Code.MISSING_VALUE, "", "a table with rows: restore the file, or remove it")
+        return
+    if tuple(rows[0])[: len(known.columns)] != known.columns:
         missing = ", ".join(sorted(set(known.columns) - set(rows[0]))) or "none, but the order differs"
         yield _fault(
             f"{name}:1", Code.UNKNOWN_KEY, ", ".join(rows[0])[:80], f"the columns of README.md; lacks {missing}"
@@ -69,6 +80,8 @@ def _row(place: str, row: Row, known: Known) -> Iterator[Finding]:
     for column, check, expected in _CHECKS:
         if not check(row[column] or ""):
             yield _fault(f"{place} {column}", Code.BAD_VALUE, row[column], expected)
+    if known.today and _day(row["observed_on"]) and date.fromisoformat(row["observed_on"]) > known.today:
+        yield _fault(f"{place} observed_on", Code.OUT_OF_BOUNDS, row["observed_on"], f"a day up to {known.today}")
     yield from _references(place, row, known)
 
 
@@ -92,23 +105,19 @@ def _twice(files: Mapping[str, Sequence[Row]]) -> Iterator[Finding]:
             yield _fault(" ".join(values[:2]), Code.DUPLICATE, f"{count} equal rows", "each observation once")
 
 
-def _positive(text: str) -> bool:
-    try:
-        return math.isfinite(float(text)) and float(text) > 0
-    except ValueError:
-        return False
+def _between(low: float, high: float) -> Check:
+    return lambda text: is_number(text) and low <= float(text) <= high
 
 
-def _count(text: str) -> bool:
-    return text.isascii() and text.isdecimal() and int(text) > 0
+def _count(most: int) -> Check:
+    return lambda text: is_whole(text) and 1 <= int(text) <= most
 
 
 def _day(text: str) -> bool:
     try:
-        parse_day(text)
+        return parse_day(text) >= FIRST_DAY
     except ValueError:
         return False
-    return True
 
 
 def _words(allowed: Collection[str]) -> Check:
@@ -124,20 +133,20 @@ def _or_empty(check: Check) -> Check:
 
 
 def _share(text: str) -> bool:
-    return bool(re.fullmatch(r"1|0?\.\d+|1/\d+", text))
+    return bool(re.fullmatch(r"1|0?\.\d*[1-9]\d*|1/[1-9]\d{0,3}", text, re.ASCII))
 
 
 _CHECKS: tuple[tuple[str, Check, str], ...] = (
-    ("price", _positive, "a price above 0"),
-    ("hours_in_term", _positive, "hours above 0"),
-    ("gpus", _count, "a whole number of cards"),
+    ("price", _between(LEAST_PRICE, DEAREST), f"a price from {LEAST_PRICE:g} to {DEAREST:g}"),
+    ("hours_in_term", _between(0.01, 1e6), "hours from 0.01 to 1e6"),
+    ("gpus", _count(100_000), "a whole number of cards"),
     ("share", _or_empty(_share), "a part such as 1/2 or 0.25, or nothing for whole cards"),
-    ("memory_gb", _or_empty(_positive), "GB as sold, or nothing"),
-    ("minimum_terms", _or_empty(_count), "a whole number of terms from 1, or nothing"),
-    ("validity_days", _or_empty(_count), "a whole number of days from 1, or nothing"),
-    ("includes_disk_gb", _or_empty(_positive), "GB above 0, or nothing"),
-    ("vcpus", _or_empty(_positive), "a number, or nothing"),
-    ("host_memory_gb", _or_empty(_positive), "a number, or nothing"),
+    ("memory_gb", _or_empty(_between(0.1, 1e5)), "GB as sold, or nothing"),
+    ("minimum_terms", _or_empty(_count(100_000)), "a whole number of terms from 1, or nothing"),
+    ("validity_days", _or_empty(_count(10_000)), "a whole number of days from 1, or nothing"),
+    ("includes_disk_gb", _or_empty(_between(0.001, 1e7)), "GB above 0, or nothing"),
+    ("vcpus", _or_empty(_count(100_000)), "a whole number from 1, or nothing"),
+    ("host_memory_gb", _or_empty(_between(0.001, 1e6)), "a number, or nothing"),
     ("currency", lambda text: bool(re.fullmatch(r"[A-Z]{3}", text)), "an ISO 4217 code"),
     ("term", _one(TERMS), ", ".join(sorted(TERMS))),
     ("market", _one(MARKETS), ", ".join(sorted(MARKETS))),
