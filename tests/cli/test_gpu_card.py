@@ -156,8 +156,31 @@ def test_what_a_card_suits(name, work, verdict):
     assert WORKS[work] in text("gpu", name)
 
 
-def test_nobody_knows_the_media_engines():
-    assert all(s["verdict"] == "unknown" for name in ONE for s in card(name)["suits"] if s["work"] == "video")
+@pytest.mark.parametrize(
+    ("name", "verdict", "said"),
+    [
+        ("l4", "suited", "2 encoders, 4 decoders"),
+        ("a100-sxm4-80", "limited", "5 decoders, no encoder"),
+        ("a40", "unknown", "video engines unknown"),
+    ],
+)
+def test_video_engines_are_told_where_a_source_names_them(name, verdict, said):
+    assert {s["verdict"] for s in card(name)["suits"] if s["work"] == "video"} == {verdict}
+    assert said in text("gpu", name)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("a40", "yes, on by default (takes 1/16 of GDDR memory)"),  # its reading shows it
+        ("a6000", "yes, off by default (takes 1/16 of GDDR memory), as recalled"),
+        ("rtx4090", "no, as recalled"),
+        ("rtx4090", "with FP16 sums"),
+    ],
+)
+def test_error_correction_and_sums_are_told_apart(name, said):
+    assert said in text("gpu", name)
+    assert (said.endswith("as recalled")) == ("ecc" in card(name)["recalled"] and "FP16" not in said)
 
 
 # ---------------------------------------------------------------- measured beside published, slices

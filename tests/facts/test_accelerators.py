@@ -101,7 +101,7 @@ def test_every_card_has_memory_and_every_fact_a_public_source(book):
         for name, fact in card.facts.items():
             assert fact.source.strip(), (card.id, name)
             assert "shared/" not in fact.source
-            assert fact.value > 0, (card.id, name)
+            assert fact.value > 0 or name == "video_encoders", (card.id, name)  # a card can have none
 
 
 def test_the_total_is_never_above_the_label(book):

@@ -30,13 +30,15 @@ def test_every_row_is_a_record_with_a_source_and_a_day(book):
 def test_what_sources_state():
     assert {fact.value for fact in of("huawei", "real_name_verification")} == {"required"}
     assert [fact.value for fact in of("vast", "payment_methods")] == ["card|crypto"]
+    assert [(fact.value, fact.unit) for fact in of("vast", "minimum_balance")] == [("5", "USD")]
+    assert {fact.value for fact in of("verda", "stock_signal")} == {"api"}
     assert [(fact.value, fact.unit) for fact in of("runpod", "quota")] == [("80", "USD/h")]
     assert of("aws", "quota")[0].value == "by_request"
 
 
 def test_what_no_source_states_is_absent():
     assert of("aws", "payment_methods") == []
-    assert of("AutoDL", "real_name_verification") == []
+    assert of("verda", "real_name_verification") == []
     assert not [fact for fact in FACTS if fact.key == "waitlist"]
 
 

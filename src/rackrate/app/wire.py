@@ -384,6 +384,8 @@ class GpuDoc(Part, frozen=True, kw_only=True):
     ``measured``, ``slices``, ``suits``, ``sizes``, ``results`` and ``variants``
     (figures under a condition: other power limits, ECC off, what else is
     printed) are filled for cards asked for by name, not in the list of all.
+    ``ecc_default`` is ``on`` or ``off`` where it is known; ``recalled`` names
+    the keys whose values no page was seen for.
     """
 
     id: str
@@ -397,6 +399,7 @@ class GpuDoc(Part, frozen=True, kw_only=True):
     memory_sold_gb: float
     memory_total_bytes: float | None
     ecc: bool | None
+    ecc_default: str
     cooling: str
     nvlink: str
     nvswitch: bool
@@ -404,6 +407,7 @@ class GpuDoc(Part, frozen=True, kw_only=True):
     rt_cores: int | None
     sparsity_2_4: bool | None
     modified: bool
+    recalled: list[str]
     pair: str
     lacks: list[str]
     notes: list[str]

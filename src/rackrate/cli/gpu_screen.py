@@ -130,6 +130,37 @@ def _yes(value: bool | None) -> str:
     return "unknown" if value is None else "yes" if value else "no"
 
 
+def _ecc(gpu: GpuDoc) -> str:
+    """Whether memory corrects errors, how the card comes, and what that takes where it takes any."""
+    takes = " (takes 1/16 of GDDR memory)" if gpu.memory_type.startswith("GDDR") else ""
+    default = f", {gpu.ecc_default} by default{takes}" if gpu.ecc and gpu.ecc_default else ""
+    return f"{_yes(gpu.ecc)}{default}{_recalled(gpu, 'ecc')}"
+
+
+def _video(gpu: GpuDoc) -> str:
+    encoders, decoders = _fact(gpu, "video_encoders"), _fact(gpu, "video_decoders")
+    if encoders is None or decoders is None:
+        return "unknown"
+    return (
+        f"{encoders.value:g} encoders, {decoders.value:g} decoders"
+        if encoders.value
+        else f"{decoders.value:g} decoders, no encoder"
+    )
+
+
+def _recalled(gpu: GpuDoc, key: str) -> str:
+    return ", as recalled" if key in gpu.recalled else ""
+
+
+def _fp16(gpu: GpuDoc) -> str:
+    """The rate with FP32 accumulation, and that with FP16 accumulation where it is another."""
+    faster = _fact(gpu, "peak_fp16_acc16_flop_per_s")
+    own = _fact(gpu, "peak_fp16_flop_per_s")
+    more = faster is not None and own is not None and faster.value > own.value
+    said = _rate("peak_fp16_flop_per_s", 1e12, "TFLOPS")(gpu)
+    return f"{said}, {faster.value / 1e12:,.4g} with FP16 sums" if more and faster is not None else said
+
+
 _QUANTITIES = {
     "driver reports": "memory_total_bytes",
     "bandwidth": "bandwidth_bytes_per_s",
@@ -155,17 +186,18 @@ _ROWS: Rows = (
     ("form factor", lambda g: g.form_factor),
     ("as sold", lambda g: f"{g.memory_sold_gb:g} GB {g.memory_type}"),
     ("driver reports", _memory),
-    ("ECC", lambda g: _yes(g.ecc)),
+    ("ECC", _ecc),
     ("bandwidth", _rate("bandwidth_bytes_per_s", 1e9, "GB/s")),
     ("FP32", _rate("peak_fp32_flop_per_s", 1e12, "TFLOPS")),
     ("TF32 dense", _rate("peak_tf32_flop_per_s", 1e12, "TFLOPS")),
-    ("FP16 dense", _rate("peak_fp16_flop_per_s", 1e12, "TFLOPS")),
+    ("FP16 dense", _fp16),
     ("BF16 dense", _rate("peak_bf16_flop_per_s", 1e12, "TFLOPS")),
     ("FP8 dense", _rate("peak_fp8_flop_per_s", 1e12, "TFLOPS")),
     ("INT8 dense", _rate("peak_int8_flop_per_s", 1e12, "TOPS")),
+    ("video engines", _video),
     ("RT cores", lambda g: "unknown" if g.rt_cores is None else str(g.rt_cores or "none")),
     ("power limit", _rate("power_limit_w", 1, "W")),
-    ("cooling", lambda g: g.cooling or "unknown"),
+    ("cooling", lambda g: f"{g.cooling or 'unknown'}{_recalled(g, 'cooling')}"),
     ("direct link", lambda g: g.nvlink),
     ("a pair is", lambda g: g.pair),
     ("MIG slices", lambda g: str(g.mig_instances or "none")),

@@ -63,6 +63,7 @@ class Accelerator(Value, frozen=True, kw_only=True):
     launch_year: int | None
     facts: Mapping[str, Fact]
     ecc: bool | None = None
+    ecc_default: str = ""
     cooling: str = ""
     nvlink_version: str = ""
     nvlink_bridge_max_gpus: int = 0
@@ -74,6 +75,7 @@ class Accelerator(Value, frozen=True, kw_only=True):
     notes: str = ""
     chip: str = ""
     isa: str = ""
+    recalled: frozenset[str] = frozenset()
     names: frozenset[str] = frozenset()
     source: str = ""
 

@@ -69,7 +69,8 @@ BUNDLED = 1_000_000
 
 # ---------------------------------------------------------------- whole records
 
-_NO_NUMBERS = frozenset({"id", "aliases", "source", "seen_at", "notes", "params_check", "resells"})
+_NO_NUMBERS = frozenset({"id", "aliases", "source", "seen_at", "notes", "params_check", "resells", "recalled"})
+RECALLED = "recalled: no page was seen that says so"
 
 
 def records(found: Sequence[LayeredRow]) -> Iterator[Said]:
@@ -77,8 +78,11 @@ def records(found: Sequence[LayeredRow]) -> Iterator[Said]:
     ordered = sorted(found, key=lambda row: row.layer)
     for number, row in enumerate(ordered):
         step = Step.ONLY if len(ordered) == 1 else Step.RECORD
+        recalled = row.cells.get("recalled", "").split("|")
         for column, cell in row.cells.items():
-            if cell and column not in _NO_NUMBERS:
+            if cell and column in recalled:
+                yield Said(column, cell, "", "", "assumed", RECALLED, "", not number, step)
+            elif cell and column not in _NO_NUMBERS:
                 said = (row.cells.get("source", ""), row.cells.get("seen_at", ""), not number, step)
                 yield Said(column, cell, "", "", "", *said)
 

@@ -44,6 +44,8 @@ QUANTITIES: Mapping[str, tuple[str, str, str, float]] = {
     # Vendors add up both directions; a collective is bound by one.
     "nvlink_total_bidir": ("GB/s", "nvlink_bytes_per_s_one_way", "bytes/s", GB / 2),
     "devices_per_card": ("devices", "devices_per_card", "devices", 1),
+    "nvenc": ("engines", "video_encoders", "engines", 1),
+    "nvdec": ("engines", "video_decoders", "engines", 1),
 }
 KIND_RANK = {"measured": 0, "published": 1, "derived": 2, "assumed": 3}
 
@@ -146,6 +148,7 @@ def accelerator(card: Row, facts: Mapping[str, Sequence[str]]) -> Accelerator:
         memory_type=card["memory_type"],
         memory_sold_gb=float(card["memory_sold_gb"]),
         ecc=maybe(card["ecc"], flag),
+        ecc_default=card["ecc_default"],
         cooling=card["cooling"],
         nvlink_version=card["nvlink_version"],
         nvlink_bridge_max_gpus=int(card["nvlink_bridge_max_gpus"] or 0),
@@ -155,6 +158,7 @@ def accelerator(card: Row, facts: Mapping[str, Sequence[str]]) -> Accelerator:
         sparsity_2_4=maybe(card["sparsity_2_4"], flag),
         modified=flag(card["modified"]),
         notes=card["notes"],
+        recalled=frozenset(filter(None, card["recalled"].split("|"))),
         source=card["source"],
         names=name_keys(card["product"], filter(None, card["aliases"].split("|"))),
         facts=LazyMapping(facts, fact),

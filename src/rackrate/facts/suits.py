@@ -134,9 +134,14 @@ def _render(card: Accelerator) -> Answer:
     )
 
 
-def _video(_card: Accelerator) -> Answer:
-    """No source was seen that lists the media engines of all these cards."""
-    return Verdict.UNKNOWN, "media_engines_unknown", None
+def _video(card: Accelerator) -> Answer:
+    """Encoding needs an encoder of its own; a card that only decodes leaves that to the host."""
+    encoders, decoders = _number(card, "video_encoders"), _number(card, "video_decoders")
+    if encoders is None:
+        return Verdict.UNKNOWN, "media_engines_unknown", None
+    if encoders:
+        return Verdict.SUITED, "encoders", encoders
+    return (Verdict.LIMITED, "decoders_only", decoders) if decoders else (Verdict.UNSUITED, "no_encoders", None)
 
 
 def _unattended(card: Accelerator) -> Answer:

@@ -26,6 +26,8 @@ BOUNDS: Mapping[str, tuple[float, float]] = {
     "pcie_lanes": (1, 16),
     "nvlink_total_bidir": (20, 10_000),
     "devices_per_card": (1, 8),
+    "nvenc": (0, 16),
+    "nvdec": (0, 16),
 }
 MOST_SLICES = 7
 WHOLE: Mapping[str, tuple[int, int]] = {
@@ -52,6 +54,9 @@ def accelerators_check(_known: Known) -> Check:
         yield from parsed(row, "compute_capability", rows.capability, "a compute capability such as 8.6")
         if row["compute_capability"] and row["vendor"] != "NVIDIA":
             yield Fault(Code.BAD_VALUE, "compute_capability", row["compute_capability"], "empty for others", "use isa")
+        for column in filter(None, row["recalled"].split("|")):
+            yield from member({"recalled": column}, "recalled", ("ecc", "cooling"), "ecc, cooling")
+        yield from member(row, "ecc_default", ("", "on", "off"), "on, off, or nothing")
         for column, (low, high) in WHOLE.items():
             yield from whole(row, column, low, high)
 

@@ -8,6 +8,7 @@ from rackrate.evidence import Range
 from rackrate.facts.cells import is_whole
 from rackrate.facts.engine import Engine
 from rackrate.facts.engine_file import engine
+from rackrate.facts.validate_rows import is_private
 from rackrate.problems import Code, Finding
 from rackrate.units import GIB, parse_day
 
@@ -67,7 +68,7 @@ def engine_faults(
             yield _fault(Code.UNKNOWN_NAME, f"{name} {key}", word, f"one of {', '.join(sorted(known))}")
     yield from _numbers(name, found)
     for key, value in _sources(found):
-        if not value.strip() or "shared/" in value:
+        if not value.strip() or is_private(value):
             yield _fault(Code.NO_SOURCE, f"{name} {key}", value, "a public source, or the word assumed")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
@@ -37,8 +38,12 @@ KEYS: Mapping[str, tuple[str, ...]] = {
     "claims.csv": ("id",),
 }
 SOURCES: Mapping[str, str] = {"claims.csv": "condition_or_source", "memory_rules.csv": "note"}
-PRIVATE = "shared/"
-"""A source is a public place: nothing below a folder that only its writer has."""
+_PRIVATE = re.compile(r"(?:^|[^\w/-])(?:\.\./)*(?:shared|research)/")
+
+
+def is_private(text: str) -> bool:
+    """Whether a text names a folder that only its writer has: a source is a public place."""
+    return _PRIVATE.search(text) is not None
 
 
 def findings(name: str, table: Sequence[Row] | None, check: Callable[[Row], Iterator[Fault]]) -> Iterator[Finding]:
@@ -71,7 +76,7 @@ def _every_row(name: str, row: Row) -> Iterator[Fault]:
     if not (row.get(column) or "").strip():
         yield Fault(Code.NO_SOURCE, column, "", "a public source", "name the page, paper or repository file")
     for key, cell in row.items():
-        if PRIVATE in (cell or ""):
+        if is_private(cell or ""):
             yield Fault(Code.NO_SOURCE, key, cell, "a public source", "name where the public can read it")
 
 

@@ -9,6 +9,7 @@ from datetime import date
 
 from rackrate.facts.cells import is_number, is_whole
 from rackrate.facts.validate_cells import FIRST_DAY
+from rackrate.facts.validate_rows import is_private
 from rackrate.offers.gates import DOUBTS
 from rackrate.problems import Code, Finding
 from rackrate.units import parse_day
@@ -75,7 +76,7 @@ def _row(place: str, row: Row, known: Known) -> Iterator[Finding]:
         if not row[column].strip():
             code = Code.NO_SOURCE if column == "source" else Code.MISSING_VALUE
             yield _fault(f"{place} {column}", code, "", "a value: say where the price was seen, or leave the row out")
-    if "shared/" in row["source"] or "research/" in row["source"]:
+    if is_private(row["source"]):
         yield _fault(f"{place} source", Code.NO_SOURCE, row["source"], "a public place")
     for column, check, expected in _CHECKS:
         if not check(row[column] or ""):
