@@ -22,6 +22,7 @@ from build_picture import PICTURES, picture
 from claims import known
 from claims.asking import printed
 from claims.page import claims_page
+from doubt_pages import access_page, doubts_page
 from fact_pages import FACT_PAGES
 
 from rackrate.app.wire_all import DOCUMENTS
@@ -192,8 +193,10 @@ def stripped(text: str) -> str:
 
 
 PAGES: dict[str, Callable[[], str]] = {
+    "docs/access.md": lambda: MADE + access_page(),
     "docs/claims.md": lambda: MADE + claims_page(),
     "docs/cli.md": cli_page,
+    "docs/doubts.md": lambda: MADE + doubts_page(),
     "docs/schemas.md": schemas_page,
     "docs/workload.md": workload_page,
     **{name: partial(_fact_page, name) for name in FACT_PAGES},
