@@ -62,3 +62,13 @@ def test_a_row_that_was_not_carried_is_seen(tool, folder, file, column, value):
     rows[5] = rows[5] | {column: value}
     fates = list(tool.TABLES[file](rows, tool.Reasons()))
     assert [fate.number for fate in fates if fate.fate == tool.UNACCOUNTED] == [7]
+
+
+def test_what_is_known_of_access_was_looked_for_somewhere():
+    from rackrate.facts import bundled
+
+    rows = list(csv.DictReader((ROOT / "tools" / "access_looked_for.csv").read_text("utf-8").splitlines()))
+    looked = {row["provider"] for row in rows}
+    assert {fact.provider for fact in bundled.access()} <= looked
+    assert looked <= {provider.id for provider in bundled.providers()}
+    assert all(row["where"] for row in rows)
