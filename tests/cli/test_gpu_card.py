@@ -174,7 +174,8 @@ def test_video_engines_are_told_where_a_source_names_them(name, verdict, said):
     [
         ("a40", "yes, on by default (takes 1/16 of GDDR memory)"),  # its reading shows it
         ("a6000", "yes, off by default (takes 1/16 of GDDR memory), as recalled"),
-        ("rtx4090", "no, as recalled"),
+        ("rtx4090", "yes, off by default (takes 1/16 of GDDR memory)"),  # its driver prints Off, not N/A
+        ("rtx5080", "as recalled"),
         ("rtx4090", "with FP16 sums"),
     ],
 )

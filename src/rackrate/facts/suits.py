@@ -149,6 +149,8 @@ def _unattended(card: Accelerator) -> Answer:
         return Verdict.UNSUITED, "modified", None
     if card.ecc is None:
         return Verdict.UNKNOWN, "ecc_unknown", None
+    if card.ecc and card.ecc_default == "off":
+        return Verdict.LIMITED, "ecc_off", None
     return (Verdict.SUITED, "ecc", None) if card.ecc else (Verdict.LIMITED, "no_ecc", None)
 
 
