@@ -57,7 +57,7 @@ def _whole_columns() -> str:
     engines = sum("video_encoders" not in card.facts for card in cards)
     total = sum(card.facts["memory_total_bytes"].kind != "measured" for card in cards)
     models = sum("recalled" in book.model(name).source for name in book.model_ids)
-    uncounted = sum("params_check" not in row or not row["params_check"] for row in bundled.table("models.csv"))
+    uncounted = [row["id"] for row in bundled.table("models.csv") if not row["params_check"]]
     return (
         "For many rows at once:\n\n"
         f"- ECC of {recalled['ecc']} cards and cooling of {recalled['cooling']} are recalled: no page was seen that "
@@ -67,8 +67,8 @@ def _whole_columns() -> str:
         f"- Video engines of {engines} cards are unknown: no page was seen that lists them.\n"
         f"- The sizes of {models} models are recalled in whole or in part, and say so in their source; the count that "
         "they come to\n  agrees with the published one.\n"
-        f"- {uncounted} models have no count by a closed formula in the file; `docs/models.md` says which formulas\n"
-        "  there are.\n"
+        f"- Counts that no closed formula checks: {', '.join(uncounted)}. All others are worked out from the sizes\n"
+        "  and agree (`docs/models.md`).\n"
         "- The vendors' own datasheets were seen through what others cite of them."
     )
 

@@ -137,8 +137,9 @@ def _unit(row: Row, known: Known) -> Iterator[Fault]:
     if key not in IN_MONEY or not _costs(row["value"]):
         return
     currency = currency_of(unit)
-    if not currency or (currency not in known.currencies and currency != OWN_CURRENCY):
-        expected = f"one of {', '.join(sorted(filter(None, known.currencies)))} before a slash"
+    currencies = {*known.currencies, *known.own_currencies, OWN_CURRENCY} - {""}
+    if currency not in currencies:
+        expected = f"one of {', '.join(sorted(currencies))} before a slash"
         yield Fault(Code.BAD_VALUE, "unit", unit, expected, "write it as in USD/GB-month")
     if key in PER_TIME and not period_of(unit):
         yield Fault(Code.BAD_VALUE, "unit", unit, "a price per month, day or hour", "write it as in USD/GB-month")

@@ -30,15 +30,12 @@ class Known:
         self.formats = {row.get("id", "") for row in tables.get("formats.csv", ())}
         self.vendors = {row.get("vendor", "") for row in tables.get("accelerators.csv", ())}
         self.providers = {row.get("id", "") for row in tables.get("providers.csv", ())}
-        self.currencies = {
-            *(row.get(column, "") for row in tables.get("exchange_rates.csv", ()) for column in ("base", "currency")),
-            *(row.get("currency", "") for row in tables.get("providers.csv", ())),
-        }
         self.names = Counter(
             name
             for row in tables.get("providers.csv", ())
             for name in (row.get("id", ""), *filter(None, row.get("aliases", "").split("|")))
         )
+        self.own_currencies = {row.get("currency", "") for row in tables.get("providers.csv", ())}
         self.currencies = {row.get(c, "") for row in tables.get("exchange_rates.csv", ()) for c in ("base", "currency")}
         self.limits = Limits(tables.get("accelerator_facts.csv", ()), as_float)
         self.sold_mib = {name: as_float(row.get("memory_sold_gb")) * GIB / MIB for name, row in self.cards.items()}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from decimal import Decimal
 
+from rackrate.facts.cells import is_whole
 from rackrate.facts.hosted import BATCH, DEPRECATED, Tiered, minutes, tiered
 from rackrate.facts.validate_cells import Check, Known, day, member, number, parsed
 from rackrate.facts.validate_rows import Fault, Row
@@ -32,7 +33,7 @@ def hosted_check(known: Known) -> Check:
         yield from parsed(row, "effective_from", parse_day, "a date such as 2026-10-01")
         yield from parsed(row, "hours_utc", minutes, "hours in UTC such as 00:30-16:30")
         yield from parsed(row, "context_tokens", _count, "a whole number of tokens")
-        yield from day(row, "seen_at")
+        yield from day(row, "seen_at", known.today)
 
     return check
 
@@ -61,7 +62,7 @@ def _dearest(price: Tiered) -> Decimal:
 
 
 def _count(text: str) -> int:
-    tokens = int(text)
+    tokens = int(text) if is_whole(text) else 0
     if tokens <= 0:
         raise ValueError(text)
     return tokens

@@ -114,7 +114,8 @@ class OwnKnown(Known):
         self.provider_ids = dict(base.book.provider_ids)
         self.names = Counter()
         rates = base.book.rates
-        self.currencies = {rates.base, *rates.per_base, *(one.currency for one in base.providers)}
+        self.currencies = {rates.base, *rates.per_base}
+        self.own_currencies = {one.currency for one in base.providers}
         self.today = None
 
     def learn(self, name: str, found: Sequence[OwnRow]) -> None:
