@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from decimal import Decimal
 
+from rackrate.facts.cells import is_number, is_whole
 from rackrate.units import parse_day
 from rackrate.values import Value
 
@@ -124,8 +125,8 @@ def tiered(text: str) -> Tiered:
         ValueError: it is no such price.
     """
     base, *more = text.split("|")
-    steps = tuple((int(above), _amount(price)) for above, _, price in (step.partition(":") for step in more))
-    if any(above < 0 for above, _ in steps) or list(steps) != sorted(steps, key=_above):
+    steps = tuple((_tokens(above), _amount(price)) for above, _, price in (step.partition(":") for step in more))
+    if list(steps) != sorted(steps, key=_above):
         raise ValueError(f"steps must ascend: {text!r}")
     return Tiered(base=_amount(base), steps=steps)
 
@@ -134,14 +135,21 @@ def _above(step: tuple[int, Decimal]) -> int:
     return step[0]
 
 
+def _tokens(text: str) -> int:
+    if not is_whole(text):
+        raise ValueError(f"not a number of tokens: {text!r}")
+    return int(text)
+
+
 def _amount(text: str) -> Decimal:
-    try:
-        amount = Decimal(text)
-    except ArithmeticError:
-        raise ValueError(f"not a number: {text!r}") from None
-    if not amount.is_finite() or amount < 0:
+    amount = Decimal(text) if is_number(text) else Decimal("nan")
+    if not amount.is_finite() or amount < 0 or 0 < amount < _LEAST:
         raise ValueError(f"not a price: {text!r}")
     return amount
+
+
+_LEAST = Decimal("1e-9")
+"""A smaller price is 0 or a slip."""
 
 
 def minutes(text: str) -> tuple[int, int]:
