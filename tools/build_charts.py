@@ -14,7 +14,7 @@ from typing import NamedTuple
 from build_picture import FONT
 from claims.asking import plan
 
-from rackrate.app.wire import FrontierDoc, PlanDocument
+from rackrate.app.wire.plan import FrontierDoc, PlanDocument
 
 FRONTIER = "rackrate plan examples/lora-7b.toml --top 1000"
 CROSSOVER = (

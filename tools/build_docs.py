@@ -25,7 +25,7 @@ from claims.page import claims_page
 from doubt_pages import access_page, doubts_page
 from fact_pages import FACT_PAGES
 
-from rackrate.app.wire_all import DOCUMENTS
+from rackrate.app.wire.every import DOCUMENTS
 from rackrate.cli.main import VERBS
 from rackrate.cli.main import main as command_line
 from rackrate.workload.reference import workload_reference
@@ -74,7 +74,7 @@ def schemas_page() -> str:
     intro = (
         "# JSON documents\n\n"
         "`--json` prints one document; the functions of `rackrate.api` return the same document as a value.\n"
-        "JSON Schemas are in `src/rackrate/app/schemas/`, made from the types in `app/wire.py`; the tests\n"
+        "JSON Schemas are in `src/rackrate/app/schemas/`, made from the types in `app/wire/`; the tests\n"
         "hold every answer against them. Every document begins with:\n\n"
         "| key | meaning |\n|---|---|\n"
         "| `schema` | kind and version of the document, such as `rackrate.plan/1`; a change that breaks a "

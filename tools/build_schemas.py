@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from rackrate.app.wire_all import DOCUMENTS
+from rackrate.app.wire.every import DOCUMENTS
 
 FOLDER = Path(__file__).parents[1] / "src" / "rackrate" / "app" / "schemas"
 

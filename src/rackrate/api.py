@@ -20,11 +20,12 @@ from rackrate.app.models import model
 from rackrate.app.planning import plan
 from rackrate.app.speeds import speed
 from rackrate.app.version import VERSION
-from rackrate.app.wire import GpuDocument, PlanDocument
-from rackrate.app.wire_fit import FitDocument
-from rackrate.app.wire_models import ModelDocument
-from rackrate.app.wire_offers import OffersDocument
-from rackrate.app.wire_speed import SpeedDocument
+from rackrate.app.wire.fit import FitDocument
+from rackrate.app.wire.gpus import GpuDocument
+from rackrate.app.wire.models import ModelDocument
+from rackrate.app.wire.offers import OffersDocument
+from rackrate.app.wire.plan import PlanDocument
+from rackrate.app.wire.speed import SpeedDocument
 from rackrate.problems import Finding, Refused
 
 __all__ = [

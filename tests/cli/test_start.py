@@ -55,7 +55,7 @@ def test_json_needs_no_screen():
 
 def test_facts_of_ones_own_are_not_looked_into_where_there_are_none():
     found = imported(verb("plan", "examples/lora-7b.toml"))
-    assert not [name for name in found if "own" in name or "overlay" in name or "wire_facts" in name]
+    assert not [name for name in found if "own" in name or "overlay" in name or "wire.facts" in name]
 
 
 def test_a_list_of_offers_needs_no_planner():

@@ -12,10 +12,12 @@ from pathlib import Path
 import msgspec
 from click.testing import CliRunner
 
-from rackrate.app import wire, wire_fit
 from rackrate.app.context import facts
-from rackrate.app.wire import Document, GpuDoc, GpuDocument, PlanDocument
-from rackrate.app.wire_fit import FitDocument
+from rackrate.app.wire.every import DOCUMENTS
+from rackrate.app.wire.fit import FitDocument
+from rackrate.app.wire.gpus import GpuDoc, GpuDocument
+from rackrate.app.wire.parts import Document
+from rackrate.app.wire.plan import PlanDocument
 from rackrate.cli.main import main
 from rackrate.units import GB, GIB
 
@@ -57,7 +59,7 @@ def printed(command: str, *more: str, color: bool = False) -> str:
 def _document(command: str) -> Document:
     words = shlex.split(command)
     verb = words[words.index("rackrate") + 1]
-    return msgspec.json.decode(printed(command, "--json"), type=(wire.DOCUMENTS | wire_fit.DOCUMENTS)[verb])
+    return msgspec.json.decode(printed(command, "--json"), type=DOCUMENTS[verb])
 
 
 def fit(command: str) -> FitDocument:

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from decimal import Decimal
 
 from rackrate.app.context import facts, offers
-from rackrate.app.wire import GpuDoc, PlanDocument
+from rackrate.app.wire.gpus import GpuDoc
+from rackrate.app.wire.plan import PlanDocument
 from rackrate.cost.compare import break_even_hours, price_per_gb_hour
 from rackrate.facts.bundled import providers
 from rackrate.money import Money

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from rackrate.app.wire import MeasuredDoc, SliceDoc, SuitDoc
+from rackrate.app.wire.gpus import MeasuredDoc, SliceDoc, SuitDoc
 from rackrate.evidence import Fact
 from rackrate.facts import rows
 from rackrate.facts.accelerator import Accelerator

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from rackrate.app.context import Context
 from rackrate.app.documents import plain, span
-from rackrate.app.wire import HeldDoc, ReferenceDoc, ResultDoc, SizeDoc
+from rackrate.app.wire.gpus import HeldDoc, ReferenceDoc, ResultDoc, SizeDoc
 from rackrate.evidence import Unknown
 from rackrate.facts.accelerator import Accelerator
 from rackrate.facts.engine import Engine

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, TypedDict
 
 from rackrate.app.context import Context
 from rackrate.app.version import VERSION
-from rackrate.app.wire import (
+from rackrate.app.wire.parts import (
     AssumptionDoc,
     CacheDoc,
     ChangeDoc,
     ComponentDoc,
     FindingDoc,
-    LineDoc,
     PhaseDoc,
     ProblemDocument,
     RangeDoc,
     WorkloadDoc,
 )
+from rackrate.app.wire.plan import LineDoc
 from rackrate.units import HOURS_PER_DAY
 
 if TYPE_CHECKING:

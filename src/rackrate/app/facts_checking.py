@@ -11,7 +11,7 @@ from rackrate.app.context import Context, context_of, laid, own_files
 from rackrate.app.documents import finding_docs, header
 from rackrate.app.fact_files import check
 from rackrate.app.overlay import ENGINES, KINDS, OFFERS, REGIONS, Laid, Own, read, tables_of
-from rackrate.app.wire_facts import CheckedDoc, FactsCheckDocument, FilledDoc, OwnPriceDoc
+from rackrate.app.wire.facts import CheckedDoc, FactsCheckDocument, FilledDoc, OwnPriceDoc
 from rackrate.facts import bundled
 from rackrate.facts.own_rows import OwnRow
 from rackrate.offers import catalog

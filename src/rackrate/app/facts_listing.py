@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rackrate.app.context import FOLDERS, Context, context, laid, own_files, own_folders, usual_folder
 from rackrate.app.documents import finding_docs, header
-from rackrate.app.wire_facts import FactsListDocument, FactsPathDocument, FolderDoc, KindDoc, ListedDoc
+from rackrate.app.wire.facts import FactsListDocument, FactsPathDocument, FolderDoc, KindDoc, ListedDoc
 from rackrate.problems import Code, Finding, Refused, nearest
 
 KINDS = ("cards", "models", "engines", "formats", "providers")

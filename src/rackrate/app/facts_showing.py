@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from rackrate.app.context import Context, context, laid, own_files
 from rackrate.app.documents import finding_docs, header
-from rackrate.app.wire_facts import FactsShowDocument, SaidDoc
+from rackrate.app.wire.facts import FactsShowDocument, SaidDoc
 from rackrate.facts import bundled, explain, rows
 from rackrate.facts.explain import BUNDLED, LayeredRow, Said, Step
 from rackrate.facts.names import resolve_card, resolve_engine, resolve_model

@@ -19,7 +19,7 @@ from rackrate.app.documents import (
     workload_doc,
 )
 from rackrate.app.questions import assumed, candidates, no_arithmetic
-from rackrate.app.wire_fit import FitDocument, FitOnDoc, HoldingDoc, LargestDoc, SliceFitDoc
+from rackrate.app.wire.fit import FitDocument, FitOnDoc, HoldingDoc, LargestDoc, SliceFitDoc
 from rackrate.evidence import Unknown, known
 from rackrate.facts import bundled
 from rackrate.facts.accelerator import Accelerator

@@ -9,7 +9,7 @@ from rackrate.app.asking import NOTHING, Asked, read_workload
 from rackrate.app.context import Context, context
 from rackrate.app.fit_documents import FitOn, document
 from rackrate.app.questions import question_of
-from rackrate.app.wire_fit import FitDocument
+from rackrate.app.wire.fit import FitDocument
 from rackrate.evidence import Unknown
 from rackrate.facts.accelerator import Accelerator
 from rackrate.memory.estimate_types import Verdict

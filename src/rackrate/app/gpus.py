@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 from rackrate.app.context import Context, context
 from rackrate.app.documents import finding_docs, header
-from rackrate.app.wire import FactDoc, GpuDoc, GpuDocument, PriceDoc, RatioDoc
+from rackrate.app.wire.gpus import GpuDoc, GpuDocument, PriceDoc, RatioDoc
+from rackrate.app.wire.parts import FactDoc
 from rackrate.evidence import Fact
 from rackrate.facts.accelerator import Accelerator, Interconnect
 from rackrate.facts.names import resolve_card

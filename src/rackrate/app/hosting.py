@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from rackrate.app.context import Context
 from rackrate.app.documents import plain, span
-from rackrate.app.wire_hosted import (
+from rackrate.app.wire.hosted import (
     AmountsDoc,
     BreakEvenDoc,
     HostedCostDoc,

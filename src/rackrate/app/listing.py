@@ -12,7 +12,7 @@ from rackrate.app.documents import finding_docs, header
 from rackrate.app.limits import unknown_names
 from rackrate.app.listing_keys import Question, read_question
 from rackrate.app.offer_documents import group_doc, left_out_doc, offer_doc
-from rackrate.app.wire_offers import OfferDoc, OfferDropDoc, OffersDocument
+from rackrate.app.wire.offers import OfferDoc, OfferDropDoc, OffersDocument
 from rackrate.plan.listing import Listed, listed
 from rackrate.problems import Refused
 

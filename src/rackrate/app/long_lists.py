@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from rackrate.app.context import Context, day_of_answer, facts, own_files
 from rackrate.app.documents import finding_docs, header
 from rackrate.app.price_findings import unread
-from rackrate.app.wire_offers import OffersPackDocument
+from rackrate.app.wire.offers import OffersPackDocument
 from rackrate.facts.book import FactBook
 from rackrate.offers import catalog, column_file
 from rackrate.offers.catalog import Progress

@@ -8,8 +8,8 @@ from datetime import date
 from rackrate.app.checkpoint.find import HUB, is_path, own_model
 from rackrate.app.context import Context, context
 from rackrate.app.documents import finding_docs, header, span
-from rackrate.app.wire_hosted import HostedPriceDoc
-from rackrate.app.wire_models import (
+from rackrate.app.wire.hosted import HostedPriceDoc
+from rackrate.app.wire.models import (
     GroupDoc,
     GrowthDoc,
     KeptDoc,

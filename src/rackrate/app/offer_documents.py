@@ -8,8 +8,8 @@ from decimal import Decimal
 
 from rackrate.app.context import Context
 from rackrate.app.documents import finding_docs, plain
-from rackrate.app.wire import ChangeDoc
-from rackrate.app.wire_offers import AccessDoc, BillingDoc, OfferDoc, OfferGroupDoc, OfferLeftOutDoc
+from rackrate.app.wire.offers import AccessDoc, BillingDoc, OfferDoc, OfferGroupDoc, OfferLeftOutDoc
+from rackrate.app.wire.parts import ChangeDoc
 from rackrate.facts.access import AccessFact
 from rackrate.money import Money
 from rackrate.offers.conflicts import NOT_AFTER

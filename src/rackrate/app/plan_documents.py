@@ -7,8 +7,8 @@ from decimal import Decimal
 
 from rackrate.app.context import Context
 from rackrate.app.documents import finding_docs, line_docs, plain, span
-from rackrate.app.wire import (
-    ChangeDoc,
+from rackrate.app.wire.parts import ChangeDoc
+from rackrate.app.wire.plan import (
     CostDoc,
     FrontierDoc,
     IdleDoc,

@@ -10,8 +10,8 @@ from rackrate.app.context import Context, context
 from rackrate.app.documents import assumption_docs, finding_docs, header, workload_doc
 from rackrate.app.limits import unknown_names
 from rackrate.app.plan_documents import frontier_docs, plan_doc, rejected_docs, runner_up_doc
-from rackrate.app.wire import PlanDocument
-from rackrate.app.wire_hosted import HostedDoc
+from rackrate.app.wire.hosted import HostedDoc
+from rackrate.app.wire.plan import PlanDocument
 from rackrate.plan.answer import Answer, Plan, Rank
 from rackrate.plan.planner import plan as plan_rental
 from rackrate.plan.question import Question

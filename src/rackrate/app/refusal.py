@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from rackrate.app.context import context
 from rackrate.app.documents import problems_document as _document
-from rackrate.app.wire import ProblemDocument
+from rackrate.app.wire.parts import ProblemDocument
 from rackrate.problems import Finding
 
 

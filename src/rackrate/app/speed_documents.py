@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from rackrate.app.card_documents import measured_docs
 from rackrate.app.documents import fit_change_docs, span
-from rackrate.app.wire import FactDoc, MeasuredDoc, RangeDoc
-from rackrate.app.wire_speed import BusyDoc, CardSpeedDoc, MachineSpeedDoc, MissedDoc, PartSpeedDoc
+from rackrate.app.wire.gpus import MeasuredDoc
+from rackrate.app.wire.parts import FactDoc, RangeDoc
+from rackrate.app.wire.speed import BusyDoc, CardSpeedDoc, MachineSpeedDoc, MissedDoc, PartSpeedDoc
 from rackrate.evidence import Range
 from rackrate.facts.accelerator import Accelerator
 from rackrate.facts.baselines import Baseline

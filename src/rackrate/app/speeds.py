@@ -10,7 +10,7 @@ from rackrate.app.context import Context, context
 from rackrate.app.documents import assumption_docs, finding_docs, header, workload_doc
 from rackrate.app.questions import assumed, bridge, candidates, question_of
 from rackrate.app.speed_documents import card_doc
-from rackrate.app.wire_speed import SpeedDocument
+from rackrate.app.wire.speed import SpeedDocument
 from rackrate.facts import bundled
 from rackrate.facts.accelerator import Accelerator
 from rackrate.memory.fit import Change

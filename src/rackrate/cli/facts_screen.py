@@ -10,8 +10,7 @@ from rackrate.cli.layout import PLAIN, Part, Table, drawn, pairs
 from rackrate.cli.sections import warnings
 
 if TYPE_CHECKING:
-    from rackrate.app.wire import Document, FindingDoc
-    from rackrate.app.wire_facts import (
+    from rackrate.app.wire.facts import (
         FactsCheckDocument,
         FactsListDocument,
         FactsPathDocument,
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
         OwnPriceDoc,
         SaidDoc,
     )
+    from rackrate.app.wire.parts import Document, FindingDoc
 
 # ---------------------------------------------------------------- show
 

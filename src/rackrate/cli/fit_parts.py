@@ -11,7 +11,7 @@ from rackrate.cli.numbers import small_money
 from rackrate.units import GIB, format_bytes
 
 if TYPE_CHECKING:
-    from rackrate.app.wire_fit import FitDocument, FitOnDoc, LargestDoc, SliceFitDoc
+    from rackrate.app.wire.fit import FitDocument, FitOnDoc, LargestDoc, SliceFitDoc
 
 _SIZES = {
     "serving.context_tokens": "context",

@@ -12,8 +12,8 @@ from rackrate.cli.sections import assumptions, warnings, workload_line
 from rackrate.units import GIB, MB, format_bytes
 
 if TYPE_CHECKING:
-    from rackrate.app.wire import CacheDoc, ComponentDoc
-    from rackrate.app.wire_fit import FitDocument
+    from rackrate.app.wire.fit import FitDocument
+    from rackrate.app.wire.parts import CacheDoc, ComponentDoc
 
 _BAR_CELLS = 56
 _FILLS = "█▓▒░#=+~-·"

@@ -22,17 +22,8 @@ from rackrate.cli.numbers import money, small_money
 from rackrate.units import format_count
 
 if TYPE_CHECKING:
-    from rackrate.app.wire import (
-        FactDoc,
-        GpuDoc,
-        HeldDoc,
-        MeasuredDoc,
-        ReferenceDoc,
-        ResultDoc,
-        SizeDoc,
-        SliceDoc,
-        SuitDoc,
-    )
+    from rackrate.app.wire.gpus import GpuDoc, HeldDoc, MeasuredDoc, ReferenceDoc, ResultDoc, SizeDoc, SliceDoc, SuitDoc
+    from rackrate.app.wire.parts import FactDoc
 
 _WHOLE_FROM = 1000
 _UNITS = {"flop/s": (1e12, "TFLOPS"), "bytes/s": (1e9, "GB/s"), "W": (1.0, "W")}

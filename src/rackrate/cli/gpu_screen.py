@@ -14,7 +14,8 @@ from rackrate.cli.sections import warnings
 from rackrate.units import MIB
 
 if TYPE_CHECKING:
-    from rackrate.app.wire import FactDoc, GpuDoc, GpuDocument, PriceDoc
+    from rackrate.app.wire.gpus import GpuDoc, GpuDocument, PriceDoc
+    from rackrate.app.wire.parts import FactDoc
 
 _SIDE_BY_SIDE_MOST = 4
 

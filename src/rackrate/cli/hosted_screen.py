@@ -10,15 +10,15 @@ from rackrate.cli.numbers import money
 from rackrate.units import format_count, format_hours
 
 if TYPE_CHECKING:
-    from rackrate.app.wire import PlanDoc, PlanDocument, WorkloadDoc
-    from rackrate.app.wire_hosted import (
+    from rackrate.app.wire.hosted import (
         AmountsDoc,
         BreakEvenDoc,
         HostedCostDoc,
         HostedDoc,
         HostedPriceDoc,
     )
-    from rackrate.app.wire_parts import RangeDoc
+    from rackrate.app.wire.parts import RangeDoc, WorkloadDoc
+    from rackrate.app.wire.plan import PlanDoc, PlanDocument
 
 _SHOWN_AT_MOST = 5
 _OF_MODEL_AT_MOST = 8

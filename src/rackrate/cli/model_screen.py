@@ -11,7 +11,7 @@ from rackrate.cli.sections import warnings
 from rackrate.units import GB, KB, MB, TB, format_bytes, format_count
 
 if TYPE_CHECKING:
-    from rackrate.app.wire_models import KeptDoc, ModelDoc, ModelDocument
+    from rackrate.app.wire.models import KeptDoc, ModelDoc, ModelDocument
 
 _SIDE_BY_SIDE_MOST = 4
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from rackrate.units import format_bytes, format_hours
 
 if TYPE_CHECKING:
-    from rackrate.app.wire import CostDoc, RangeDoc
+    from rackrate.app.wire.parts import RangeDoc
+    from rackrate.app.wire.plan import CostDoc
 
 
 _WHOLE_FROM = 10_000

@@ -13,7 +13,7 @@ from rackrate.cli.sections import warnings
 from rackrate.units import format_bytes
 
 if TYPE_CHECKING:
-    from rackrate.app.wire_offers import (
+    from rackrate.app.wire.offers import (
         OfferDoc,
         OfferDropDoc,
         OfferGroupDoc,

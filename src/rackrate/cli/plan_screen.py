@@ -14,7 +14,7 @@ from rackrate.cli.sections import assumptions, unpriced, warnings, workload_line
 from rackrate.units import format_bytes, format_hours
 
 if TYPE_CHECKING:
-    from rackrate.app.wire import PlanDoc, PlanDocument, RejectedDoc, RunnerUpDoc
+    from rackrate.app.wire.plan import PlanDoc, PlanDocument, RejectedDoc, RunnerUpDoc
 
 _COLUMNS = (
     ("accelerator", "card", False),

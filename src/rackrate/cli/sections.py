@@ -10,7 +10,7 @@ from rackrate.cli.layout import ALERT, PLAIN, Part, pairs
 from rackrate.units import format_count
 
 if TYPE_CHECKING:
-    from rackrate.app.wire import AssumptionDoc, FindingDoc, WorkloadDoc
+    from rackrate.app.wire.parts import AssumptionDoc, FindingDoc, WorkloadDoc
 
 UNPRICED = "unknown_rule"
 

@@ -14,8 +14,8 @@ from rackrate.cli.speed_words import bar, more_cards, peak, result, targets, why
 from rackrate.units import format_hours
 
 if TYPE_CHECKING:
-    from rackrate.app.wire import RangeDoc
-    from rackrate.app.wire_speed import CardSpeedDoc, MachineSpeedDoc, PartSpeedDoc, SpeedDocument
+    from rackrate.app.wire.parts import RangeDoc
+    from rackrate.app.wire.speed import CardSpeedDoc, MachineSpeedDoc, PartSpeedDoc, SpeedDocument
 
 _RANGES = (
     "tokens_per_s",

@@ -10,8 +10,8 @@ from rackrate.cli.gpu_parts import per_cent
 from rackrate.cli.numbers import rate_span
 
 if TYPE_CHECKING:
-    from rackrate.app.wire import FactDoc, RangeDoc
-    from rackrate.app.wire_speed import CardSpeedDoc, MachineSpeedDoc, MissedDoc, PartSpeedDoc
+    from rackrate.app.wire.parts import FactDoc, RangeDoc
+    from rackrate.app.wire.speed import CardSpeedDoc, MachineSpeedDoc, MissedDoc, PartSpeedDoc
 
 _CELLS = 20
 _SMALL = 10

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rackrate.app.wire_parts import Part, RangeDoc
+from rackrate.app.wire.parts import Part, RangeDoc
 
 
 class AmountsDoc(Part, frozen=True, kw_only=True):

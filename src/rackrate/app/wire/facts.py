@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rackrate.app.wire import Document, FindingDoc, Part
+from rackrate.app.wire.parts import Document, FindingDoc, Part
 
 
 class SaidDoc(Part, frozen=True, kw_only=True):

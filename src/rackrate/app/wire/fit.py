@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rackrate.app.wire import (
+from rackrate.app.wire.parts import (
     AssumptionDoc,
     CacheDoc,
     ChangeDoc,

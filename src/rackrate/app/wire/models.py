@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from rackrate.app.wire import Document, FindingDoc, Part, RangeDoc
-from rackrate.app.wire_hosted import HostedPriceDoc
+from rackrate.app.wire.hosted import HostedPriceDoc
+from rackrate.app.wire.parts import Document, FindingDoc, Part, RangeDoc
 
 
 class GroupDoc(Part, frozen=True, kw_only=True):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rackrate.app.wire import ChangeDoc, Document, FindingDoc, Part
+from rackrate.app.wire.parts import ChangeDoc, Document, FindingDoc, Part
 
 
 class AccessDoc(Part, frozen=True, kw_only=True):

@@ -2,17 +2,8 @@
 
 from __future__ import annotations
 
-from rackrate.app.wire import (
-    AssumptionDoc,
-    ChangeDoc,
-    Document,
-    FactDoc,
-    FindingDoc,
-    MeasuredDoc,
-    Part,
-    RangeDoc,
-    WorkloadDoc,
-)
+from rackrate.app.wire.gpus import MeasuredDoc
+from rackrate.app.wire.parts import AssumptionDoc, ChangeDoc, Document, FactDoc, FindingDoc, Part, RangeDoc, WorkloadDoc
 
 
 class BusyDoc(Part, frozen=True, kw_only=True):
