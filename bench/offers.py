@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rackrate.facts.book import FactBook
+from rackrate.offers.arrays import Place
 from rackrate.offers.columns import Coded
 from rackrate.offers.offer import Offer
 from rackrate.offers.price_list import Record
-from rackrate.offers.table import Place
 from rackrate.offers.texts import Texts
 
 NEWEST = date(2026, 11, 30)

@@ -8,9 +8,10 @@ import pytest
 
 from rackrate.facts.book import FactBook
 from rackrate.offers import catalog, column_file
+from rackrate.offers.arrays import coded
 from rackrate.offers.columns import Coded
 from rackrate.offers.price_list import Reader, Record, ids_of
-from rackrate.offers.table import FLAGS, OfferTable, coded
+from rackrate.offers.table import FLAGS, OfferTable
 from rackrate.offers.texts import PackedWords, nth_of_base, pack, read_texts
 from rackrate.problems import Code, Refused
 from rackrate.values import replace

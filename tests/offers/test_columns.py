@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 from tests.offers.build import offer, prepaid
 
 from rackrate.facts.billing import BillingRule, BillingRules
+from rackrate.offers.arrays import coded
 from rackrate.offers.columns import Coded, Conditions, Machine, OfferColumns, distinct, table_of
 from rackrate.offers.meter import SoldTerm
 from rackrate.offers.rows import row_of
-from rackrate.offers.table import FLAGS, OfferTable, coded
+from rackrate.offers.table import FLAGS, OfferTable
 from rackrate.values import replace
 
 CARDS = ((), ("a40",), ("a100-sxm4-80",), ("a100-pcie-80", "a100-sxm4-80"))

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from rackrate.app.cheapest import Cheap
 from rackrate.app.context import Context
 from rackrate.app.documents import plain, span
 from rackrate.app.wire.gpus import HeldDoc, ReferenceDoc, ResultDoc, SizeDoc
@@ -24,9 +25,6 @@ from rackrate.workload.workload import Workload
 
 MODEL = "meta-llama/Meta-Llama-3.1-8B"
 """Of the size that is served and tuned most; every card that can do the work at all can do it."""
-
-if TYPE_CHECKING:
-    from rackrate.app.gpus import Cheap
 
 Table = Mapping[str, object]
 

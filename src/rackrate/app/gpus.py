@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from decimal import Decimal
-from typing import NamedTuple
 
+from rackrate.app.cheapest import Cheap, cheapest_by_market
 from rackrate.app.context import Context, context
 from rackrate.app.documents import finding_docs, header
 from rackrate.app.wire.gpus import GpuDoc, GpuDocument, PriceDoc, RatioDoc
@@ -39,19 +39,12 @@ def gpu(cards: str | Sequence[str] = (), *, currency: str = "USD", at: date | No
     found = [here.book.accelerators[i] for i in _ids(cards, here)]
     gpus = []
     for card in found:
-        cheapest = _cheapest(_rentable(card, here), here, currency)
+        cheapest = cheapest_by_market(_rentable(card, here), here, currency)
         gpus.append((_doc(card, cheapest), card, cheapest))
     if not cards:
         whole = [doc for doc, _, _ in gpus]
         return GpuDocument(**header("gpu", here), gpus=whole, reference=[], warnings=finding_docs(here.findings))
     return _in_full(gpus, here, currency)
-
-
-class Cheap(NamedTuple):
-    """The cheapest offer of a market, and its price per card and hour in the currency of the answer."""
-
-    offer: Offer
-    per_hour: Money
 
 
 def _in_full(gpus: Sequence[tuple[GpuDoc, Accelerator, Sequence[Cheap]]], here: Context, currency: str) -> GpuDocument:
@@ -225,19 +218,6 @@ def _notes(card: Accelerator) -> list[str]:
     if card.modified:
         notes.append("third-party memory modification, not a vendor product")
     return [*notes, *([card.notes] if card.notes else [])]
-
-
-def _cheapest(offers: Iterable[Offer], here: Context, currency: str) -> list[Cheap]:
-    """The cheapest whole-card offer of each market, per card and hour, cheapest market first."""
-    cheapest: dict[str, Cheap] = {}
-    for offer in offers:
-        if offer.share < 1 or not here.book.rates.knows(offer.price.currency):
-            continue
-        hourly = here.book.rates.convert(offer.price_per_hour, currency)
-        per_card = Money(hourly.amount / offer.gpus, currency)
-        if offer.market not in cheapest or per_card < cheapest[offer.market].per_hour:
-            cheapest[offer.market] = Cheap(offer, per_card)
-    return sorted(cheapest.values(), key=lambda cheap: cheap.per_hour.amount)
 
 
 def _price_doc(card: Accelerator, cheap: Cheap) -> PriceDoc:

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from rackrate.offers.arrays import Floats
 from rackrate.offers.meter import Clock, SoldTerm
-from rackrate.offers.table import Floats
 from rackrate.values import Value
 
 SLACK = 1e-9

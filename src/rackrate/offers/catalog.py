@@ -19,10 +19,11 @@ from numpy.typing import NDArray
 
 from rackrate.facts.accelerator import Accelerator
 from rackrate.facts.book import FactBook
+from rackrate.offers.arrays import Place
 from rackrate.offers.offer import Offer
 from rackrate.offers.price_list import Reader, Record, ids_of, offer_of
 from rackrate.offers.rows import OfferRow, table_of
-from rackrate.offers.table import OfferTable, Place
+from rackrate.offers.table import OfferTable
 from rackrate.problems import Code, Finding
 from rackrate.units import parse_day
 from rackrate.values import Value, replace

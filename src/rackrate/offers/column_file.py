@@ -21,12 +21,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rackrate.facts.book import FactBook
+from rackrate.offers.arrays import Place
 from rackrate.offers.columns import Coded, table_of
 from rackrate.offers.lots import Lots
 from rackrate.offers.meter import BillingClass, meters_of
 from rackrate.offers.offer import MachineShape, Offer
 from rackrate.offers.price_list import Reader, Record
-from rackrate.offers.table import OfferTable, Place
+from rackrate.offers.table import OfferTable
 from rackrate.offers.texts import PackedWords, Records, Texts, nth_of_base, pack, read_texts
 from rackrate.problems import Code, Finding, Refused
 from rackrate.values import Value

@@ -14,11 +14,12 @@ from typing import Generic, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from rackrate.offers.arrays import Bools, Codes, Floats, Place, RulesOf, coded
 from rackrate.offers.conflicts import superseded
 from rackrate.offers.lots import Lots
 from rackrate.offers.meter import BillingClass, Namesakes, SoldTerm, meters_of
 from rackrate.offers.offer import MachineShape, Offer
-from rackrate.offers.table import Bools, Codes, Floats, OfferTable, Place, RulesOf, coded
+from rackrate.offers.table import OfferTable
 from rackrate.values import Value, replace
 
 K = TypeVar("K")

@@ -21,8 +21,9 @@ import numpy as np
 
 from rackrate.facts.accelerator import Accelerator
 from rackrate.facts.names import resolve_card
+from rackrate.offers.arrays import Bools, Codes
 from rackrate.offers.offer import Offer
-from rackrate.offers.table import Bools, Codes, OfferTable
+from rackrate.offers.table import OfferTable
 from rackrate.problems import Code, Finding, Severity
 from rackrate.values import replace
 

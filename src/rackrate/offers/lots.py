@@ -7,7 +7,7 @@ from bisect import bisect_left, bisect_right
 import numpy as np
 from numpy.typing import NDArray
 
-from rackrate.offers.table import Codes, Floats
+from rackrate.offers.arrays import Codes, Floats
 from rackrate.values import Value
 
 

@@ -13,10 +13,10 @@ from typing import NamedTuple
 from rackrate.facts.accelerator import Accelerator
 from rackrate.facts.names import resolve_card
 from rackrate.money import Money
+from rackrate.offers.arrays import Place
 from rackrate.offers.conflicts import DATE_IS_SURE
 from rackrate.offers.offer import MachineShape, Offer, Term, is_bridged
 from rackrate.offers.rows import OfferRow
-from rackrate.offers.table import Place
 from rackrate.units import GIB, parse_day
 from rackrate.values import replace
 

@@ -7,10 +7,11 @@ from datetime import date
 
 import numpy as np
 
+from rackrate.offers.arrays import Bools, Codes, Floats, Place, RulesOf, coded
 from rackrate.offers.conflicts import DATE_IS_SURE, superseded
 from rackrate.offers.meter import BillingClass, Namesakes, SoldTerm, meters_of
 from rackrate.offers.offer import MachineShape, Offer
-from rackrate.offers.table import Bools, Codes, Floats, OfferTable, Place, RulesOf, coded
+from rackrate.offers.table import OfferTable
 from rackrate.values import Value
 
 

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from datetime import date
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rackrate.facts.billing import BillingRules
+from rackrate.offers.arrays import Bools, Codes, Floats, Place, RulesOf, coded
 from rackrate.offers.conflicts import disagreements
 from rackrate.offers.meter import BillingClass, Clock, Meter, OtherClass, clock_of
 from rackrate.offers.offer import MachineShape, Offer
@@ -27,24 +27,8 @@ if TYPE_CHECKING:
     from rackrate.offers.lots import Lots
     from rackrate.offers.rows import OfferRow
 
-Bools = NDArray[np.bool_]
-Floats = NDArray[np.float64]
-Codes = NDArray[np.int32]
-Place = tuple[str, str, tuple[str, ...]]
-"""A region as sold, its country (ISO 3166 alpha-2, empty when unknown) and its groups of countries."""
-
 FLAGS = ("interruptible", "superseded", "priced", "excludes_host", "price_is_from", "commitment_unknown")
 """Columns of truths."""
-
-RulesOf = Callable[[str], BillingRules]
-K = TypeVar("K")
-
-
-def coded(values: Sequence[K]) -> tuple[tuple[K, ...], Codes]:
-    """A vocabulary in order of first use, and a code per value."""
-    codes: dict[K, int] = {}
-    column = np.array([codes.setdefault(value, len(codes)) for value in values], dtype=np.int32)
-    return tuple(codes), column
 
 
 class OfferTable(Value, frozen=True, kw_only=True, eq=False, dict=True):

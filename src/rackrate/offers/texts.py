@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rackrate.facts.accelerator import Accelerator
+from rackrate.offers.arrays import Bools, Codes
 from rackrate.offers.columns import Coded, Conditions, Machine, OfferColumns, distinct
 from rackrate.offers.conflicts import DATE_IS_SURE
 from rackrate.offers.meter import SoldTerm
@@ -28,7 +29,6 @@ from rackrate.offers.price_list import (
     share_of,
     truth_of,
 )
-from rackrate.offers.table import Bools, Codes
 from rackrate.problems import Code, Finding
 from rackrate.units import parse_day
 

@@ -14,30 +14,14 @@ from numpy.typing import NDArray
 
 from rackrate.cost.charges import beside_compute
 from rackrate.cost.rates import MONTH_HOURS, SECONDS
-from rackrate.offers.meter import OtherClass
 from rackrate.offers.offer import Offer
-from rackrate.plan.outcomes import Outcomes, Timeless
+from rackrate.plan.figures import OtherLines, Timeless
+from rackrate.plan.outcomes import Outcomes
 from rackrate.plan.question import Question
 from rackrate.values import replace
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]
-
-
-class OtherLines:
-    """The lines beside compute of one table's ``classes``, by timeline without its time; filled in when needed.
-
-    By class: the sum of all machines' lines at no running time, in the currency
-    of the class, and what a second adds (NaN where it was not needed yet).
-    """
-
-    def __init__(self, classes: tuple[OtherClass, ...]) -> None:
-        self.classes = classes
-        self._lines: dict[Timeless, Floats] = {}
-
-    def of(self, kinds: tuple[Timeless, ...]) -> list[Floats]:
-        """For each kind, the fixed amounts and what a second adds, as two rows."""
-        return [self._lines.setdefault(kind, np.full((2, len(self.classes)), np.nan)) for kind in kinds]
 
 
 def other_lines(question: Question, outcomes: Outcomes, rows: Rows) -> Floats:

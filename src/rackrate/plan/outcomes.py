@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from decimal import Decimal
 from itertools import accumulate
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rackrate.cost.traffic import months
-from rackrate.cost.usage import Usage
-from rackrate.evidence import Range
 from rackrate.memory.estimate_types import Verdict
 from rackrate.offers.offer import MachineShape
 from rackrate.plan.answer import NoEstimate, ShapeEstimate, likely_of
+from rackrate.plan.figures import Figures, Timeless
 from rackrate.plan.pricing import finish_of_all, likely_case
 from rackrate.plan.shapes import Estimator
 from rackrate.plan.timeline import starts_by_kind
@@ -23,30 +21,6 @@ from rackrate.workload.workload import Workload
 
 Floats = NDArray[np.float64]
 ShapeSets = tuple[tuple[MachineShape, ...], ...]
-
-
-class Timeless(Value, frozen=True):
-    """A timeline of each of ``machines`` without its running time, of which the billing months are left."""
-
-    usage: Usage
-    months: Decimal
-    machines: int
-
-
-class Figures(Value, frozen=True):
-    """The numbers of a shape set that offers are compared by.
-
-    Wall hours to finish, slowness (see ``ranking.slowness``), whether any
-    shape only fits tightly, the likely seconds of each kind of start of a
-    machine and of all starts together, and the rest of its timeline.
-    """
-
-    hours: Range
-    slowness: float
-    is_tight: bool
-    start_s: tuple[float, ...]
-    running_s: float
-    timeless: Timeless
 
 
 class Columns(Value, frozen=True, eq=False):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable
-from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
+from typing import NamedTuple, TypeVar, cast
 
 from rackrate.evidence import Range, Unknown
 from rackrate.facts.accelerator import Accelerator
@@ -12,6 +12,7 @@ from rackrate.memory.estimate import Demand, demand, fit_on
 from rackrate.memory.estimate_types import MemoryEstimate, Verdict
 from rackrate.offers.offer import MachineShape
 from rackrate.plan.answer import NoEstimate, Reason, ShapeEstimate, over_starts
+from rackrate.plan.figures import Figures, OtherLines
 from rackrate.plan.machines import MACHINES_AT_MOST, UTILISATION_AT_MOST, machines_for, per_machine
 from rackrate.plan.question import Question
 from rackrate.plan.slices import as_rented
@@ -23,10 +24,6 @@ from rackrate.values import Value, replace
 from rackrate.workload.layout import Layout
 from rackrate.workload.layouts import layouts
 from rackrate.workload.workload import Limits, Workload
-
-if TYPE_CHECKING:
-    from rackrate.plan.other_lines import OtherLines
-    from rackrate.plan.outcomes import Figures
 
 Outcome = ShapeEstimate | NoEstimate
 T = TypeVar("T")
