@@ -12,6 +12,14 @@ from decimal import ROUND_HALF_UP, Decimal
 
 from rackrate.values import Value
 
+_CALLED = {"RMB": "CNY", "元": "CNY", "人民币": "CNY"}
+
+
+def currency_code(name: str) -> str:
+    """The ISO 4217 code of a currency by its code, in any case, or by another name that no other currency has."""
+    code = name.strip().upper()
+    return _CALLED.get(code, code)
+
 
 class Money(Value, frozen=True):
     """An exact amount in one currency (ISO 4217 code)."""

@@ -15,7 +15,7 @@ from rackrate.evidence import Fact
 from rackrate.facts.accelerator import Accelerator, Interconnect
 from rackrate.facts.names import resolve_card
 from rackrate.facts.suits import lacks
-from rackrate.money import Money
+from rackrate.money import Money, currency_code
 from rackrate.offers.offer import Offer
 from rackrate.plan.cheapest import ON_DEMAND
 from rackrate.problems import Code, Finding, Refused
@@ -34,7 +34,7 @@ def gpu(cards: str | Sequence[str] = (), *, currency: str = "USD", at: date | No
     """
     here = context(at)
     cards = (cards,) if isinstance(cards, str) else cards
-    currency = currency.upper()
+    currency = currency_code(currency)
     _check_currency(currency, here)
     found = [here.book.accelerators[i] for i in _ids(cards, here)]
     gpus = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from rackrate.offers.regions import ALIASES
 from rackrate.offers.table import OfferTable
 from rackrate.problems import Code, Finding, nearest
 from rackrate.workload.workload import Limits
@@ -33,8 +34,8 @@ def _missing(key: str, wanted: Iterable[str], known: Iterable[str]) -> Iterator[
 def _nowhere(wanted: Iterable[str], offers: OfferTable) -> Iterator[Finding]:
     for name in wanted:
         if not offers.in_regions([name]).any():
-            known = {part for region, country, groups in offers.places for part in (region, country, *groups)} - {""}
-            yield _unknown("limits.regions", name, known)
+            known = {part for region, country, groups in offers.places for part in (region, country, *groups)}
+            yield _unknown("limits.regions", name, {*known, *ALIASES} - {""})
 
 
 def _unknown(key: str, name: str, known: Iterable[str]) -> Finding:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from rackrate.app.context import Context
 from rackrate.app.listing_flags import LIMITS, OWN_KEYS, SELLERS
+from rackrate.money import currency_code
 from rackrate.plan.listing import Listing
 from rackrate.plan.listing_words import SORT_WORDS
 from rackrate.problems import Code, Finding, Refused, nearest
@@ -132,7 +133,7 @@ class _Reader:
             yield self._known("priced_in", text, here, known)
 
     def _known(self, name: str, text: str, here: Context, known: set[str] | None = None) -> str:
-        code, rates = text.strip().upper(), here.book.rates
+        code, rates = currency_code(text), here.book.rates
         words = known or {rates.base, *rates.per_base}
         if code not in words:
             expected = f"one of {', '.join(sorted(words))}"

@@ -9,7 +9,8 @@ GROUPS = frozenset({"europe", "eu", "north-america", "asia", "africa", "oceania"
 
 COUNTRY_CODE_LETTERS = 2
 
-_ALIASES = {"na": "north-america", "sa": "south-america", "uk": "gb", "china": "cn", "usa": "us"}
+ALIASES = {"na": "north-america", "sa": "south-america", "uk": "gb", "china": "cn", "中国": "cn", "usa": "us"}
+"""Other words for groups and countries."""
 
 
 def matches_region(query: str, region: str, country: str, groups: Iterable[str] = ()) -> bool:
@@ -23,7 +24,7 @@ def matches_region(query: str, region: str, country: str, groups: Iterable[str] 
     (one price for all of them): one that matches is enough.
     """
     wanted = query.strip().casefold()
-    wanted = _ALIASES.get(wanted, wanted)
+    wanted = ALIASES.get(wanted, wanted)
     if not wanted:
         return False
     if wanted in GROUPS:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from rackrate.facts.book import FactBook
 from rackrate.facts.engine import Engine
+from rackrate.money import currency_code
 from rackrate.problems import Code, Finding
 from rackrate.values import Value
 from rackrate.workload.checks import check_limits, check_scopes, check_sizes, spread_shorthands
@@ -164,8 +165,9 @@ def _currency(draft: Draft, book: FactBook) -> str:
     """The currency to show costs in: as given, the budget's, or USD."""
     given, budget = draft.text("currency"), draft.said("limits.budget")
     if given is not None:
-        check_currency(draft, "currency", given.upper(), book)
-        return given.upper()
+        code = currency_code(given)
+        check_currency(draft, "currency", code, book)
+        return code
     if isinstance(budget, Budget):
         return draft.choose("currency", budget.money.currency, "budget_currency")
     return draft.choose("currency", "USD", "usual_currency")

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 
-from rackrate.money import Money
+from rackrate.money import Money, currency_code
 from rackrate.problems import Code, Finding
 from rackrate.units import parse_bytes, parse_count, parse_hours
 from rackrate.workload.keys import Key
@@ -19,11 +19,12 @@ Value = int | float | str | bool | tuple[str, ...] | tuple[int, ...] | Budget
 _WHOLE = r"[+-]?(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9][0-9_]*)"
 _THOUSANDS = r"[0-9]{1,3}(?:,[0-9]{3})+(?![0-9,])"
 _MONEY = (
-    r"(?i)(?:(?P<before>[a-z]{3})\s*)?(?P<amount>[0-9][0-9,_]*(?:\.[0-9]+)?)\s*(?P<after>[a-z]{3})?"
-    r"(?:\s*(?:/|\bper\b)\s*(?P<period>[a-z]+))?"
+    r"(?i)(?:(?P<before>[a-z]{3}|人民币)\s*)?(?P<amount>[0-9][0-9,_]*(?:\.[0-9]+)?)\s*(?P<after>[a-z]{3}|元|人民币)?"
+    r"(?:\s*(?:/|\bper\b)\s*(?P<period>[a-z]+|小时|天|月))?"
 )
 _PERIODS = {"hour": "hour", "h": "hour", "hr": "hour", "day": "day", "d": "day", "month": "month", "mo": "month"}
-_PERIODS |= {"total": "total", "job": "total"}
+_PERIODS |= {"total": "total", "job": "total", "小时": "hour", "天": "day", "月": "month"}
+_YUAN_OR_YEN = "¥￥"
 _SWITCH = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
 _SHOWN_AT_MOST = 60
 _LISTED_AT_MOST = 8
@@ -165,13 +166,15 @@ def _whole_list(key: Key, raw: object) -> tuple[int, ...]:
 
 def _money(_key: Key, raw: object) -> Budget:
     match = re.fullmatch(_MONEY, raw.strip()) if isinstance(raw, str) and len(raw) <= _SHOWN_AT_MOST else None
+    if isinstance(raw, str) and any(mark in raw for mark in _YUAN_OR_YEN):
+        raise ValueError("write CNY or JPY after the amount: the sign is that of yuan and of yen")
     if match is None or bool(match["before"]) == bool(match["after"]):
         raise ValueError("write an amount with its ISO 4217 currency, such as 500 USD or 3000 CNY/month")
     period = _PERIODS.get((match["period"] or "total").lower())
     if period is None:
         raise ValueError("write the period as hour, day, month or total")
     amount = Decimal(_decimal_point(match["amount"]).replace(",", "").replace("_", ""))
-    return Budget(money=Money(amount, (match["before"] or match["after"]).upper()), period=period)
+    return Budget(money=Money(amount, currency_code(match["before"] or match["after"])), period=period)
 
 
 def _switch(_key: Key, raw: object) -> bool:
