@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rackrate.problems import Refused, nearest
 
-__all__ = ["card_ids", "nearest", "quantities", "words"]
+__all__ = ["card_ids", "completions", "nearest", "quantities", "words"]
 
 
 def card_ids() -> tuple[str, ...]:
@@ -40,6 +42,23 @@ def words(what: str) -> tuple[str, ...]:
     return known.get(what, ())
 
 
+def completions(what: str, begun: str, choices: Sequence[str] = ()) -> tuple[str, ...]:
+    """The choices, or known words of a kind, that begin with ``begun``; of a list, those that its last part begins.
+
+    A model may be begun with the last part of its id, which is enough to name it.
+    """
+    before, comma, last = begun.rpartition(",")
+    known = choices or words(what)
+    found = _beginning(known, last)
+    if what == "model" and last and not found:
+        found = _beginning([name.rpartition("/")[2] for name in known], last)
+    return tuple(f"{before}{comma}{word}" for word in dict.fromkeys(found))
+
+
+def _beginning(known: Sequence[str], begun: str) -> list[str]:
+    return [word for word in known if word.casefold().startswith(begun.casefold())]
+
+
 def _of_hosted() -> tuple[str, ...]:
     from rackrate.app.hosting import hosted_names
 
@@ -48,11 +67,12 @@ def _of_hosted() -> tuple[str, ...]:
 
 def _of_offers(what: str) -> tuple[str, ...]:
     from rackrate.app.context import context
+    from rackrate.offers.regions import ALIASES
 
     table = context().catalog.table
     if what == "region":
         places = (part for region, country, groups in table.places for part in (*region.split("|"), country, *groups))
-        return tuple(sorted(set(places) - {""}))
+        return tuple(sorted({*places, *ALIASES} - {""}))
     return table.providers if what == "seller" else table.markets
 
 

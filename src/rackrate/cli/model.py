@@ -14,12 +14,11 @@ if TYPE_CHECKING:
 
 
 def _complete(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    from rackrate.app.suggest import words
+    from rackrate.app.suggest import completions
 
     if incomplete.startswith((".", "/", "~")):
         return [CompletionItem(incomplete, type="file")]
-    wanted = incomplete.casefold()
-    return [CompletionItem(name) for name in words("model") if name.casefold().startswith(wanted)]
+    return [CompletionItem(name) for name in completions("model", incomplete)]
 
 
 @click.command(

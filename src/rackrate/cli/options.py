@@ -15,6 +15,35 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+_HEADINGS = {
+    "": "What to run",
+    "training": "Training runs",
+    "serving": "Inference: services and batches of requests",
+    "use": "When the machine runs, and what is kept around it",
+    "limits": "What a plan must keep to",
+}
+_ANSWER = "The answer"
+
+
+class Asking(click.Command):
+    """A verb that asks about a workload: its --help lists the flags under headings."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The flags, section by section of the workload, those of the answer last."""
+        from rackrate.app.flags import flags
+
+        work = {flag.parameter for flag in flags()}
+        told: dict[str, list[tuple[str, str]]] = {heading: [] for heading in (*_HEADINGS.values(), _ANSWER)}
+        for param in self.get_params(ctx):
+            record = param.get_help_record(ctx)
+            if record is not None:
+                section = f"{param.name}".partition("__")[0] if "__" in f"{param.name}" else ""
+                told[_HEADINGS[section] if param.name in work else _ANSWER].append(record)
+        for heading, records in told.items():
+            with formatter.section(heading):
+                formatter.write_dl(records)
+
+
 def complete_file(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Leave the completion of a workload file to the shell."""
     from click.shell_completion import CompletionItem
@@ -67,9 +96,8 @@ def _completer(flag: Flag) -> Callable[[click.Context, click.Parameter, str], li
         return None
 
     def complete(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
-        from rackrate.app.suggest import words
+        from rackrate.app.suggest import completions
 
-        known = flag.choices or words(flag.completes)
-        return [word for word in known if word.lower().startswith(incomplete.lower())]
+        return list(completions(flag.completes, incomplete, flag.choices))
 
     return complete

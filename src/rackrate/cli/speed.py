@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from rackrate.cli.options import complete_file, workload_options
+from rackrate.cli.options import Asking, complete_file, workload_options
 from rackrate.cli.output import as_of_option, day_of, emit, emit_json, examples, output_options
 from rackrate.cli.refusals import EXIT_NO
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 @click.command(
     "speed",
+    cls=Asking,
     epilog=examples(
         "rackrate speed examples/lora-7b.toml --gpu a40 --gpu l40s",
         "rackrate speed --model meta-llama/Llama-2-13b-hf --gpu l40s --gpus 1,2,4",
