@@ -94,6 +94,8 @@ def _said(finding: Finding) -> str:
 
 
 _SHORTEST_PART = 3
+_ALIKE = 0.61
+"""Of difflib's ratio: ``4090ti`` is 0.62 like ``rtx4090``, which is meant, and ``acme`` 0.6 like ``oracle``."""
 
 
 def nearest(word: str, known: Iterable[str], *, limit: int = 3) -> list[str]:
@@ -101,6 +103,6 @@ def nearest(word: str, known: Iterable[str], *, limit: int = 3) -> list[str]:
     import difflib  # imported here: only the unhappy path needs it
 
     table = {k.casefold(): k for k in known}
-    close = difflib.get_close_matches(word.casefold(), list(table), n=limit, cutoff=0.6)
+    close = difflib.get_close_matches(word.casefold(), list(table), n=limit, cutoff=_ALIKE)
     inside = sorted((k for k in table if word.casefold() in k), key=len) if len(word) >= _SHORTEST_PART else []
     return [table[k] for k in dict.fromkeys([*close, *inside])][:limit]

@@ -15,6 +15,7 @@ def test_a_part_of_a_word_is_enough() -> None:
 
 def test_nothing_close_suggests_nothing() -> None:
     assert nearest("zzz", ["micro_batch", "tokens"]) == []
+    assert nearest("ACME", ["oracle", "aws"]) == []
 
 
 def test_a_refusal_carries_its_findings() -> None:
