@@ -5,6 +5,7 @@ import pty
 import re
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -30,7 +31,10 @@ from tests.cli.ask import (
     run,
 )
 
+from rackrate.cli.numbers import count_of, per_cent_more
+from rackrate.cli.sections import NOT_KEYS
 from rackrate.cli.words import BILL, word
+from rackrate.workload.keys import KEYS, flag_keys
 
 RACKRATE = Path(sys.executable).with_name("rackrate")
 SCREENS = (
@@ -65,6 +69,17 @@ def test_help_is_no_wider_than_80_columns(args):
     assert "Usage: rackrate" in ended.out
 
 
+@pytest.mark.parametrize("verb", ["plan", "fit", "speed"])
+def test_help_lists_every_flag_of_a_workload_under_its_section(verb):
+    parts = re.split(r"^(\S.*):$", run(verb, "--help").out, flags=re.MULTILINE)
+    under = dict(zip(parts[1::2], parts[2::2], strict=True))
+    headings = {"training": "Training runs", "serving": "Inference: services and batches of requests"}
+    headings |= {"use": "When the machine runs, and what is kept around it", "limits": "What a plan must keep to"}
+    for key in flag_keys():
+        assert f"  {key.flag}" in under[headings.get(key.path.partition(".")[0], "What to run")]
+    assert "  --json" in under["The answer"]
+
+
 @pytest.mark.parametrize("columns", [60, 100, 140])
 @pytest.mark.parametrize(
     "args",
@@ -90,7 +105,7 @@ def test_help_is_no_wider_than_80_columns(args):
 def test_columns_is_obeyed(args, columns):
     out = run(*args, "--as-of", DAY, env={"COLUMNS": str(columns)}).out
     assert widest(out) <= columns
-    assert len(out.splitlines()) != len(answer(*args).out.splitlines())
+    assert out.splitlines() != answer(*args).out.splitlines()
 
 
 @pytest.mark.parametrize("columns", ["", "0", "-5", "wide", "1", "１２"])
@@ -362,3 +377,60 @@ def test_refusals_talk_on_stderr_in_lines_of_their_own(args):
     assert "\x1b" not in ended.err
     for line in ended.err.splitlines():
         assert re.match(r"error: \S.*: \w+|  next: \S", line), line
+
+
+# ---------------------------------------------------------------- what a reader takes for granted
+
+
+@pytest.mark.parametrize("args", [*PLANS, *FITS, *SPEEDS], ids=name_of)
+def test_what_is_assumed_has_a_key_or_is_said_to_have_none(args):
+    made = {each["key"]: each["why"] for each in answer(*args, "--json").document["assumptions"]}
+    assert made.keys() <= KEYS.keys() | NOT_KEYS
+    with_key, _, without = answer(*args).out.partition("Assumed, and no key changes it:")
+    for key in made:
+        assert f"\n  {key} " in (without if key in NOT_KEYS else with_key)
+
+
+def test_ids_in_reasons_stay_as_they_are():
+    ended = run("fit", "--model", "tests/facts/samples/llama-tiny.Q4_K_M.gguf", "--gpu", "rtx4090")
+    assert "(native format: gguf-q4_k_m)" in ended.out
+
+
+@pytest.mark.parametrize("args", [PLANS[0], PLANS[4], ("plan", *MODEL, "--task", "qlora")], ids=name_of)
+def test_each_faster_plan_is_clearly_faster_than_the_one_above(args):
+    out = answer(*args).out
+    table = out.partition("Faster by 10 % or more")[2].partition("\n\n")[0]
+    rows = [line.split() for line in table.splitlines()[3:] if "more: --json" not in line]
+    shown = [float(row[-2].replace(",", "")) for row in rows]
+    paces = shown if "first s" in out else [1 / hours for hours in shown]
+    assert len(paces) > 1
+    assert all(faster >= 1.06 * slow for slow, faster in pairwise(paces))  # 1.1 before rounding
+
+
+def test_a_bar_of_prices_is_on_one_line():
+    out = run("offers", "--gpu", "a100", "--group-by", "provider", "--as-of", DAY).out
+    bars = [line for line in out.splitlines() if "█" in line or "░" in line]
+    assert max(line.count("░") + line.count("█") for line in bars) > 10
+    assert all("█" in line and re.match(r"\S+ +\d", line) for line in bars)
+
+
+@pytest.mark.parametrize(
+    ("ratio", "said"),
+    [(1.0, "the same"), (1.004, "under 1 % more"), (1.37, "37 % more"), (0.5, "50 % less"), (42.3, "42 times as much")],
+)
+def test_a_ratio_in_words(ratio, said):
+    assert per_cent_more(ratio) == said
+
+
+def test_one_day_is_no_days():
+    assert [count_of(n, "day") for n in (0, 1, 2, 1200)] == ["0 days", "1 day", "2 days", "1,200 days"]
+
+
+def test_sizes_below_what_is_asked_are_explained():
+    ended = run("fit", "examples/serve-13b.toml", "--gpu", "a40")
+    assert "both with every request at its longest" in " ".join(ended.out.split())
+
+
+@pytest.mark.parametrize("shell", [(), ("tcsh",)])
+def test_a_missing_choice_names_the_choices(shell):
+    assert "choose one of bash, zsh, fish" in run("completion", *shell).err

@@ -42,7 +42,7 @@ def _count(on: FitOnDoc) -> tuple[str, ...]:
 
 def more(document: FitDocument) -> Iterator[Part]:
     """The largest sizes, copies on one card, slices of it, and cheaper cards that hold the same."""
-    rows = [("Largest", "; ".join(map(_largest, document.largest)))] if document.largest else []
+    rows = [("Largest", "; ".join(map(_largest, document.largest)) + _as_full(document))] if document.largest else []
     copies = document.copies_per_card
     if copies is not None and copies > 1:
         rows.append(("Copies", f"{copies} of the whole work on one card by memory; they share its speed"))
@@ -60,6 +60,12 @@ def _largest(size: LargestDoc) -> str:
         return f"no {name} fits"
     more = "" if not size.capped else ", the model's most" if name in _OF_THE_MODEL else " and more"
     return f"{name} {size.value:,}{more} (now {size.now:,})"
+
+
+def _as_full(document: FitDocument) -> str:
+    """Why a service that fits may have less room than requests: they are seldom all at their longest."""
+    short = any(size.value < size.now for size in document.largest)
+    return "; both with every request at its longest" if short and document.cache is not None else ""
 
 
 def _slice(held: SliceFitDoc) -> str:

@@ -31,13 +31,14 @@ class Table(NamedTuple):
     """Rows of text under named columns: the same rows are printed as a table, CSV and Markdown.
 
     ``keys`` are stable names for machines, ``titles`` the words for people;
-    ``right`` the indices of columns set flush right.
+    ``right`` the indices of columns set flush right, ``whole`` of those that are pictures and never folded.
     """
 
     keys: tuple[str, ...]
     titles: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     right: frozenset[int] = frozenset()
+    whole: frozenset[int] = frozenset()
 
 
 def cells(text: str) -> int:
@@ -127,7 +128,7 @@ def drawn(table: Table) -> Part:
     def draw(width: int) -> Iterator[str]:
         natural = [max(map(cells, column)) for column in zip(table.titles, *table.rows, strict=True)]
         gap = _GAP if sum(natural) + len(_GAP) * (len(natural) - 1) <= width else " "
-        sizes = _narrowed(natural, table.right, width - len(gap) * (len(natural) - 1))
+        sizes = _narrowed(natural, table.right | table.whole, width - len(gap) * (len(natural) - 1))
         flush = [index in table.right for index in range(len(sizes))]
         for line in _row(table.titles, sizes, flush, gap):
             yield click.style(line, **BOLD)
@@ -138,10 +139,10 @@ def drawn(table: Table) -> Part:
     return draw
 
 
-def _narrowed(sizes: list[int], right: frozenset[int], room: int) -> list[int]:
+def _narrowed(sizes: list[int], kept: frozenset[int], room: int) -> list[int]:
     """Widths of columns that fit into ``room``: the widest columns of words give way, the first one last."""
     sizes, over = list(sizes), sum(sizes) - room
-    for columns in ([index for index in range(1, len(sizes)) if index not in right], [0]):
+    for columns in ([index for index in range(1, len(sizes)) if index not in kept], [0]):
         while over > 0 and columns and max(sizes[index] for index in columns) > _NARROWEST:
             sizes[max(columns, key=sizes.__getitem__)] -= 1
             over -= 1

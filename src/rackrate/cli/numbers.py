@@ -72,13 +72,21 @@ def _span(likely: str, low: str, high: str) -> str:
 
 _MILLISECONDS_BELOW = 0.1
 _LEAST_SHOWN = 0.01
+_TIMES_FROM = 10
 _LONG_RUN_HOURS = 100
 
 
+def count_of(number: int, noun: str) -> str:
+    """``1 day``, ``2 days``."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 def per_cent_more(ratio: float) -> str:
-    """A ratio to the best as words: ``12 % more``, ``the same``, ``5 % less``."""
+    """A ratio to the best as words: ``12 % more``, ``the same``, ``5 % less``, ``42 times as much``."""
     change = abs(ratio - 1)
     if not change:
         return "the same"
+    if ratio >= _TIMES_FROM:
+        return f"{ratio:,.0f} times as much"
     size = "under 1" if change < _LEAST_SHOWN else f"{change * 100:,.0f}"
     return f"{size} % {'more' if ratio > 1 else 'less'}"

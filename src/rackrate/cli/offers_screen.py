@@ -227,7 +227,7 @@ def _ladder(document: OffersDocument) -> Iterator[Part]:
     )
     at = "for" if document.group_by == "provider" else "at"
     titles = (document.group_by or "", "offers", "from", at, "median", "to", f"{document.currency} per GPU-hour")
-    yield drawn(Table(keys=keys, titles=titles, rows=rows, right=frozenset({1, 2, 4, 5})))
+    yield drawn(Table(keys=keys, titles=titles, rows=rows, right=frozenset({1, 2, 4, 5}), whole=frozenset({6})))
     yield _count(document)
     yield ""
 
@@ -312,7 +312,9 @@ def _said(group: OfferLeftOutDoc, currency: str) -> str:
     near = group.nearest
     if near is None or group.change is None:
         return text
-    change = f"{flag_of(group.change.knob)} {group.change.before} -> {group.change.after}"
+    change = flag_of(group.change.knob)
+    if group.change.before != "false":  # a switch is said or left out
+        change += f" {group.change.before} -> {group.change.after}"
     return f"{text}; {group.alone} by this alone, cheapest: {_cheap(near, currency)}; in with {change}"
 
 

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 from rackrate.cli import words
 from rackrate.cli.hosted_screen import PLAN_COLUMNS, beside_plans, plan_cells
 from rackrate.cli.layout import PLAIN, Part, Table, drawn, pairs
-from rackrate.cli.numbers import bytes_span, cost_span, hours, hours_span, money, per_cent_more, rate_span
+from rackrate.cli.numbers import bytes_span, cost_span, count_of, hours, hours_span, money, per_cent_more, rate_span
 from rackrate.cli.sections import assumptions, unpriced, warnings, workload_line
 from rackrate.units import format_bytes, format_hours
 
 if TYPE_CHECKING:
-    from rackrate.app.wire.plan import PlanDoc, PlanDocument, RejectedDoc, RunnerUpDoc
+    from rackrate.app.wire.plan import FrontierDoc, PlanDoc, PlanDocument, RejectedDoc, RunnerUpDoc
 
 _COLUMNS = (
     ("accelerator", "card", False),
@@ -43,6 +43,8 @@ _COLUMNS = (
 _RIGHT = frozenset(key for key, _, right in _COLUMNS if right)
 _ON_SCREEN = ("accelerator", "gpus", "provider", "market", "verdict", "tokens_per_s", "hours_likely", "cost_likely")
 _FASTER_AT_MOST = 6
+_FASTER_BY = 1.1
+"""By how much a plan of the second table is faster than the one before it: less is no reason to pay more."""
 _FOR_SERVICES = (*_ON_SCREEN[:6], "first_token_s", "cost_likely")
 
 
@@ -184,7 +186,7 @@ def _cost_text(document: PlanDocument, plan: PlanDoc) -> str:
 
 def _price_text(plan: PlanDoc) -> str:
     how = words.SEEN.get(plan.price_observed_how, words.SEEN["page_read"])
-    seen = how.format(day=plan.price_observed_at, days=plan.price_age_days)
+    seen = how.format(day=plan.price_observed_at, days=count_of(plan.price_age_days or 0, "day"))
     source = plan.price_source.replace("own", "your own price", 1) if plan.price_own else plan.price_source
     return f"{money(plan.price_per_hour)} {plan.price_currency}/h a machine, {seen}; {source}"
 
@@ -224,11 +226,10 @@ def _others(document: PlanDocument) -> Iterator[Part]:
 
 def _faster(document: PlanDocument) -> Iterator[Part]:
     """The part of the frontier that the list of plans stops short of: what more speed costs."""
-    shown = {plan.offer_id for plan in document.plans}
-    beyond = [f for f in document.frontier if f.offer_id not in shown]
+    beyond = _worth_more(document)
     if not beyond or document.rank != "cost":
         return
-    yield "Faster, for more money (the cheapest for each speed):"
+    yield "Faster by 10 % or more, for more money (the cheapest for each speed):"
     timed = ("hours",) if document.workload.horizon_hours is None else ()
     titles = ("card", "n", "provider", "tok/s", *timed, f"cost {document.currency}")
     rows: tuple[tuple[str, ...], ...] = tuple(
@@ -246,6 +247,22 @@ def _faster(document: PlanDocument) -> Iterator[Part]:
     if len(beyond) > _FASTER_AT_MOST:
         yield f"{len(beyond) - _FASTER_AT_MOST} more: --json, under frontier."
     yield ""
+
+
+def _worth_more(document: PlanDocument) -> list[FrontierDoc]:
+    """The plans beyond those shown, each clearly faster than the one before it."""
+    shown = {plan.offer_id for plan in document.plans}
+    is_service = document.workload.horizon_hours is not None
+    beyond: list[FrontierDoc] = []
+    fastest = 0.0
+    for each in document.frontier:  # cheapest, and slowest, first
+        pace = each.tokens_per_s if is_service else 1 / each.hours
+        if each.offer_id in shown:
+            fastest = max(fastest, pace)
+        elif pace >= fastest * _FASTER_BY:
+            beyond.append(each)
+            fastest = pace
+    return beyond
 
 
 def _short_card(cards: Sequence[str]) -> str:

@@ -73,7 +73,11 @@ def _misused(error: click.UsageError) -> Finding:
     elif isinstance(error, click.BadParameter):
         code = Code.MISSING_VALUE if isinstance(error, click.MissingParameter) else Code.BAD_VALUE
         subject = error.param.opts[0] if error.param else path
+        if error.param and isinstance(error.param.type, click.Choice):
+            action = f"choose one of {', '.join(map(str, error.param.type.choices))}; {action}"
     observed, expected = _seen_and_wanted(error.message)
+    if isinstance(error, click.MissingParameter):
+        observed = "nothing"
     if isinstance(error, click.NoSuchOption):
         observed, expected = "", f"a flag of {path}"  # the subject is what was seen
     return Finding(code=code, subject=printable(subject), observed=observed, expected=expected, action=action)

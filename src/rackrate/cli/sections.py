@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from rackrate.app.wire.parts import AssumptionDoc, FindingDoc, WorkloadDoc
 
 UNPRICED = "unknown_rule"
+NOT_KEYS = frozenset({"startup", "interconnect"})
+"""What is assumed of machines, not of the workload: no key says otherwise."""
 
 
 def workload_line(work: WorkloadDoc) -> str:
@@ -32,15 +34,21 @@ def assumptions(made: Sequence[AssumptionDoc]) -> Iterator[Part]:
     """Defaults that were made; set the key to change one."""
     if not made:
         return
-    yield "Assumed (set the key to change it):"
-    yield pairs([(f"  {a.key}", f"{a.value} ({_reason(a.why)})") for a in made], style=PLAIN)
+    for heading, some in (
+        ("Assumed (set the key to change it):", [a for a in made if a.key not in NOT_KEYS]),
+        ("Assumed, and no key changes it:", [a for a in made if a.key in NOT_KEYS]),
+    ):
+        if some:
+            yield heading
+            yield pairs([(f"  {a.key}", f"{a.value} ({_reason(a.why)})") for a in some], style=PLAIN)
     yield ""
 
 
 def _reason(why: str) -> str:
     """The code of a reason as words, and what it was taken from: ``native_dtype(float16)``."""
-    reason, _, taken_from = why.replace("_", " ").rstrip(")").partition("(")
-    return f"{reason}: {taken_from}" if taken_from else reason
+    reason, _, taken_from = why.rstrip(")").partition("(")
+    words = reason.replace("_", " ")
+    return f"{words}: {taken_from}" if taken_from else words
 
 
 def warnings(found: Sequence[FindingDoc]) -> Iterator[Part]:

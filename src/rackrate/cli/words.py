@@ -75,11 +75,11 @@ MARKETS = {
 }
 
 SEEN = {
-    "page_read": "seen {day}, {days} days ago",
-    "generated": "of a file dated {day}, {days} days ago",
+    "page_read": "seen {day}, {days} ago",
+    "generated": "of a file dated {day}, {days} ago",
     "not_after": "seen on or before {day}, age unknown",
-    "not_before": "seen on or after {day}, at most {days} days ago",
-    "schema_era": "of a file kept until about {day}, {days} days ago",
+    "not_before": "seen on or after {day}, at most {days} ago",
+    "schema_era": "of a file kept until about {day}, {days} ago",
 }
 
 STOPS = {
