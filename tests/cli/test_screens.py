@@ -12,6 +12,7 @@ import pytest
 from rich.cells import cell_len
 from tests.cli.ask import (
     CARDS,
+    CHAT,
     DAY,
     FACTS,
     FITS,
@@ -434,3 +435,31 @@ def test_sizes_below_what_is_asked_are_explained():
 @pytest.mark.parametrize("shell", [(), ("tcsh",)])
 def test_a_missing_choice_names_the_choices(shell):
     assert "choose one of bash, zsh, fish" in run("completion", *shell).err
+
+
+SLICED = ("plan", "--model", "gpt2", "--gpu", "l4,a10", "--provider", "aws,azure", "--top", "50", "--as-of", DAY)
+
+
+def test_a_part_of_a_card_is_never_shown_as_the_card():
+    found = run(*SLICED, "--json").document
+    shares = [plan["share"] for plan in found["plans"]]
+    assert min(shares) < 1 <= max(shares)
+    lines = run(*SLICED).out.splitlines()
+    assert f"Rent    1 x a10 (A10), {shares[0]:.3g} of it" in lines
+    start = next(i for i, line in enumerate(lines) if line.startswith("card "))
+    for plan, line in zip(found["plans"], lines[start + 2 :], strict=False):
+        said = f"{plan['accelerator']} {plan['share']:.3g} of it " if plan["share"] < 1 else f"{plan['accelerator']}  "
+        assert line.startswith(said)
+    near = run("plan", "--model", "Qwen2.5-7B-Instruct", "--task", "qlora", "--as-of", DAY, "--gpu", "l4").out
+    assert re.search(r"does not fit; nearest: 1 x l4 0\.\d+ of it", " ".join(near.split()))
+
+
+def test_a_law_keeps_its_name():
+    assert "(Little's law)" in run("fit", *CHAT, "--requests-per-s", "4", "--gpu", "a100-sxm4-80").out
+
+
+@pytest.mark.parametrize("path", ["./no-such-model", "./no-such.gguf", "./no-such/config.json", "./no.safetensors"])
+def test_a_model_that_is_not_there_is_said_not_to_be(path):
+    ended = run("fit", "--model", path, "--gpu", "a40")
+    assert ended.code == 2
+    assert "no such file or folder" in ended.err

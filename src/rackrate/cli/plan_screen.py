@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 _COLUMNS = (
     ("accelerator", "card", False),
     ("gpus", "n", True),
+    ("share", "share", True),
     ("provider", "provider", False),
     ("market", "market", False),
     ("region", "region", False),
@@ -62,6 +63,7 @@ def _row(plan: PlanDoc) -> tuple[str, ...]:
     return (
         plan.accelerator,
         str(plan.gpus),
+        f"{plan.share:g}",
         plan.provider,
         plan.market,
         plan.region,
@@ -118,7 +120,7 @@ def _facts_of(document: PlanDocument, plan: PlanDoc) -> list[tuple[str, str]]:
     machines = f" ({plan.machines} machines)" if plan.machines > 1 else ""
     place = f", {plan.region}" if plan.region else ""
     return [
-        ("Rent", f"{plan.gpus} x {_card_text(plan)}{machines}"),
+        ("Rent", f"{plan.gpus} x {_card_text(plan)}{_part(plan.share)}{machines}"),
         ("From", f"{plan.provider}: {plan.offer}, {words.word(words.MARKETS, plan.market)}{place}; stock {plan.stock}"),
         ("Fit", _fit_text(plan)),
         ("Speed", _speed_text(plan)),
@@ -134,6 +136,11 @@ def _card_text(plan: PlanDoc) -> str:
     if len(plan.cards) == 1:
         return f"{plan.accelerator} ({plan.product})"
     return f"{' or '.join(plan.cards)}: the source does not say which; figures hold for {_all(plan.cards)}"
+
+
+def _part(share: float) -> str:
+    """How much of each card an offer has, where that is not all of it."""
+    return f", {share:.3g} of it" if share < 1 else ""
 
 
 def _all(cards: Sequence[str]) -> str:
@@ -203,7 +210,7 @@ def _lost(why: RunnerUpDoc, *, is_service: bool) -> str:
     if is_service:
         pace = f"tokens/s {per_cent_more(1 / why.time_ratio)}"
     return (
-        f"Runner-up: {why.gpus} x {_short_card(why.accelerator.split('|'))} from {why.provider}: "
+        f"Runner-up: {why.gpus} x {_short_card(why.accelerator.split('|'), why.share)} from {why.provider}: "
         f"cost {per_cent_more(why.cost_ratio)}, {pace}; lost because {reasons[why.decided_by]}."
     )
 
@@ -234,7 +241,7 @@ def _faster(document: PlanDocument) -> Iterator[Part]:
     titles = ("card", "n", "provider", "tok/s", *timed, f"cost {document.currency}")
     rows: tuple[tuple[str, ...], ...] = tuple(
         (
-            _short_card(f.accelerator.split("|")),
+            _short_card(f.accelerator.split("|"), f.share),
             str(f.gpus),
             f.provider,
             f"{f.tokens_per_s:,.0f}",
@@ -265,15 +272,16 @@ def _worth_more(document: PlanDocument) -> list[FrontierDoc]:
     return beyond
 
 
-def _short_card(cards: Sequence[str]) -> str:
-    return cards[0] + (f" +{len(cards) - 1}" if len(cards) > 1 else "")
+def _short_card(cards: Sequence[str], share: float) -> str:
+    part = f" {share:.3g} of it" if share < 1 else ""
+    return cards[0] + (f" +{len(cards) - 1}" if len(cards) > 1 else "") + part
 
 
 def _short_row(plan: PlanDoc, keys: Sequence[str], on_frontier: bool) -> tuple[str, ...]:
     """The cells of one plan in words, with marks for the frontier and for costs that lack a part."""
     lacking = "+" if unpriced(plan.warnings) else ""
     cells = dict(zip((key for key, _, _ in _COLUMNS), _row(plan), strict=True)) | {
-        "accelerator": _short_card(plan.cards),
+        "accelerator": _short_card(plan.cards, plan.share),
         "provider": f"{plan.provider} (own)" if plan.price_own else plan.provider,
         "market": words.word(words.MARKETS, plan.market),
         "verdict": words.word(words.VERDICTS, plan.fit.verdict),
@@ -309,7 +317,7 @@ def _nearest(group: RejectedDoc, currency: str) -> str:
     near = group.nearest
     if near is None:
         return ""
-    name = _short_card(near.accelerator.split("|")) if near.accelerator else near.offer
+    name = _short_card(near.accelerator.split("|"), near.share) if near.accelerator else near.offer
     text = f"; nearest: {near.gpus} x {name}, {near.provider}"
     if near.observed:
         text += f": {near.observed}" + (f", limit {near.limit}" if near.limit else "")

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 UNPRICED = "unknown_rule"
 NOT_KEYS = frozenset({"startup", "interconnect"})
 """What is assumed of machines, not of the workload: no key says otherwise."""
+_NAMES = {"little_law": "Little's law", "qlora_format": "QLoRA format", "usual_lora_rank": "usual LoRA rank"}
+"""Reasons with a name in them, spelt as it is."""
 
 
 def workload_line(work: WorkloadDoc) -> str:
@@ -47,7 +49,7 @@ def assumptions(made: Sequence[AssumptionDoc]) -> Iterator[Part]:
 def _reason(why: str) -> str:
     """The code of a reason as words, and what it was taken from: ``native_dtype(float16)``."""
     reason, _, taken_from = why.rstrip(")").partition("(")
-    words = reason.replace("_", " ")
+    words = _NAMES.get(reason, reason.replace("_", " "))
     return f"{words}: {taken_from}" if taken_from else words
 
 

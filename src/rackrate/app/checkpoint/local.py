@@ -46,13 +46,15 @@ def read_path(path: Path, formats: Formats, *, name: str) -> Found:
 
 def _read_file(path: Path, formats: Formats, name: str) -> Found:
     ending = path.suffix.lower()
+    if not path.exists() and _SPLIT.search(path.name) is None:
+        return (unreadable(name, "no such file or folder"),)
     if ending == ".gguf":
         return _gguf_files(_split_set(path), formats, name)
     if ending == ".safetensors":
         return _one_safetensors(path, formats, name)
     if ending == ".json":
         return _configuration(path, formats, name)
-    return (unreadable(name, f"a file that ends in {ending or 'nothing'}"),)
+    return (unreadable(name, f"a file that ends in {ending}" if ending else "a file without an ending"),)
 
 
 def unreadable(name: str, observed: str, *, action: str = "") -> Finding:

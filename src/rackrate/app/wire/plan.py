@@ -62,12 +62,13 @@ class IdleDoc(Part, frozen=True, kw_only=True):
 
 
 class PlanDoc(Part, frozen=True, kw_only=True):
-    """One ranked plan; ``gpus`` counts the cards of all ``machines``."""
+    """One ranked plan; ``gpus`` counts the cards of all ``machines``, of each of which it has ``share``."""
 
     accelerator: str
     product: str
     cards: list[str]
     gpus: int
+    share: float
     machines: int
     layout: str
     provider: str
@@ -100,6 +101,7 @@ class FrontierDoc(Part, frozen=True, kw_only=True):
     offer: str
     accelerator: str
     gpus: int
+    share: float
     hours: float
     tokens_per_s: float
     cost: str
@@ -112,6 +114,7 @@ class RunnerUpDoc(Part, frozen=True, kw_only=True):
     provider: str
     accelerator: str
     gpus: int
+    share: float
     decided_by: str
     cost_ratio: float
     time_ratio: float
@@ -125,6 +128,7 @@ class NearestDoc(Part, frozen=True, kw_only=True):
     offer_id: str
     accelerator: str
     gpus: int
+    share: float
     observed: str
     limit: str
     change: ChangeDoc | None
