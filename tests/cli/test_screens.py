@@ -34,7 +34,7 @@ from tests.cli.ask import (
 
 from rackrate.cli.numbers import count_of, per_cent_more
 from rackrate.cli.sections import NOT_KEYS
-from rackrate.cli.words import BILL, word
+from rackrate.cli.words import BILL, MARKETS, word
 from rackrate.workload.keys import KEYS, flag_keys
 
 RACKRATE = Path(sys.executable).with_name("rackrate")
@@ -463,3 +463,14 @@ def test_a_model_that_is_not_there_is_said_not_to_be(path):
     ended = run("fit", "--model", path, "--gpu", "a40")
     assert ended.code == 2
     assert "no such file or folder" in ended.err
+
+
+def test_no_two_markets_have_the_same_words():
+    assert len(set(MARKETS.values())) == len(MARKETS)
+
+
+@pytest.mark.parametrize("size", ["24GB", "24 GB", "24g", "80 GiB"])
+def test_a_size_is_no_card(size):
+    ended = run("fit", *MODEL, "--gpu", size)
+    assert ended.code == 2
+    assert f"--require min_memory_gb={size[:2]}" in ended.err

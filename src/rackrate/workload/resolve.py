@@ -129,12 +129,22 @@ def named_cards(draft: Draft, book: FactBook) -> tuple[str, ...]:
         ids = resolve_card(text, book.accelerators)
         found |= dict.fromkeys(ids)
         if not ids:
-            from rackrate.facts.loose_names import suggest_cards
-
-            close = suggest_cards(text, book.accelerators)
             wrong = _unknown_name(draft.subject("limits.gpus"), text, "a card, by its id", book.accelerators)
-            draft.findings.append(replace(wrong, action=f"did you mean {' or '.join(close)}?") if close else wrong)
+            draft.findings.append(replace(wrong, action=_card_meant(text, book) or wrong.action))
     return tuple(found)
+
+
+def _card_meant(text: str, book: FactBook) -> str:
+    """What to write instead of a name that no card has: a card of a name like it; a size is no name."""
+    import re  # imported here: only the unhappy path needs it
+
+    size = re.fullmatch(r"(?i)(\d{1,4})\s*gi?b?", text.strip())
+    if size:
+        return f"name a card, such as rtx4090; --require min_memory_gb={size[1]} takes all with as much memory or more"
+    from rackrate.facts.loose_names import suggest_cards
+
+    close = suggest_cards(text, book.accelerators)
+    return f"did you mean {' or '.join(close)}?" if close else ""
 
 
 def named_vendors(draft: Draft, book: FactBook) -> tuple[str, ...]:
