@@ -150,6 +150,7 @@ def runner_up_doc(answer: Answer) -> RunnerUpDoc | None:
         decided_by=decided_by(first, second, answer.rank),
         cost_ratio=float(second.cost.likely.amount / first.cost.likely.amount) if first.cost.likely.amount else 1.0,
         time_ratio=slowness(second) / slowness(first),
+        per_million_tokens=_per_million(second),
     )
 
 

@@ -96,7 +96,7 @@ def screen(document: PlanDocument) -> Iterator[Part]:
         yield from _others(document)
         yield from beside_plans(document)
     else:
-        yield "No plan: every offer was left out. The nearest misses are below."
+        yield _none(document)
         yield ""
     told = [assumptions(document.assumptions), _rejected(document.rejected, document.currency)]
     for part in told if document.plans else reversed(told):
@@ -105,6 +105,12 @@ def screen(document: PlanDocument) -> Iterator[Part]:
         yield from beside_plans(document)
     yield from warnings(document.warnings)
     yield _footer(document)
+
+
+def _none(document: PlanDocument) -> str:
+    if not document.considered:
+        return f"No plan: no price is known that was seen by {document.as_of}."
+    return "No plan: every offer was left out. The nearest misses are below."
 
 
 def _best(document: PlanDocument) -> Iterator[Part]:
@@ -209,9 +215,10 @@ def _lost(why: RunnerUpDoc, *, is_service: bool) -> str:
     pace = f"time {per_cent_more(why.time_ratio)}"
     if is_service:
         pace = f"tokens/s {per_cent_more(1 / why.time_ratio)}"
+    each = f" ({money(why.per_million_tokens)} a million tokens)" if is_service and why.per_million_tokens else ""
     return (
         f"Runner-up: {why.gpus} x {_short_card(why.accelerator.split('|'), why.share)} from {why.provider}: "
-        f"cost {per_cent_more(why.cost_ratio)}, {pace}; lost because {reasons[why.decided_by]}."
+        f"cost {per_cent_more(why.cost_ratio)}{each}, {pace}; lost because {reasons[why.decided_by]}."
     )
 
 

@@ -11,10 +11,18 @@ from rackrate.plan.budget import budget_for_plan
 from rackrate.plan.idle import oversized
 from rackrate.plan.question import Question
 from rackrate.problems import Code, Finding, Severity
+from rackrate.speed.estimate_types import SpeedEstimate
 from rackrate.speed.startup import stored_bytes
 from rackrate.units import format_bytes
 from rackrate.workload.needs import written
 from rackrate.workload.workload import Workload
+
+LONGEST_WAIT_S = 10
+"""Seconds after which people turn to something else (Nielsen, "Response Times: The 3 Important Limits", 1993)."""
+
+READING_TOKENS_PER_S = 5
+"""People read 238 words a minute silently (Brysbaert, J. Memory and Language 109, 2019), at about 0.75 words a token
+(OpenAI Help Center, "What are tokens and how to count them"): 5.3 tokens a second. English alone."""
 
 STALE_DAYS = 60
 """A price older than this is named: neoclouds changed theirs about monthly in the sources read."""
@@ -78,8 +86,35 @@ def _about_fit(question: Question, plan: Plan) -> Iterator[Finding | None]:
     worst = min(plan.estimates, key=lambda e: e.memory.headroom_bytes)
     yield oversized(plan.idle, worst.shape.accelerator)
     yield from worst.speed.findings
+    slowest = max(plan.estimates, key=lambda e: e.speed.serving.first_token_s.likely if e.speed.serving else 0.0)
+    yield slow_answer(question.workload, slowest.speed, slowest.shape.accelerator)
     replicas = worst.layout.data * worst.machines
     yield short_of_concurrency(question.workload, worst.memory, replicas, worst.shape.accelerator)
+
+
+def slow_answer(workload: Workload, speed: SpeedEstimate, card: str) -> Finding | None:
+    """A warning when a service without a target for it lets its users wait longer than they do."""
+    asked, found = workload.serving, speed.serving
+    if asked is None or found is None or not workload.is_service:
+        return None
+    wait, pace = found.first_token_s.likely, found.per_user_tokens_per_s.likely
+    late, slow = wait > LONGEST_WAIT_S, pace < READING_TOKENS_PER_S
+    if late and asked.max_first_token_s is None:
+        seen, usual = f"first token after {wait:,.1f} s", f"at most {LONGEST_WAIT_S} s, so long do people wait"
+        action = f"--first-token-ms {LONGEST_WAIT_S * 1000} leaves such plans out"
+    elif slow and asked.max_s_per_output_token is None:
+        seen, usual = f"{pace:.1f} tokens/s per user", f"{READING_TOKENS_PER_S} tokens/s, so fast do people read"
+        action = f"--output-token-ms {1000 // READING_TOKENS_PER_S} leaves such plans out"
+    else:
+        return None
+    return Finding(
+        code=Code.SLOW_ANSWER,
+        severity=Severity.WARNING,
+        subject=card,
+        observed=seen,
+        expected=usual,
+        action=f"{action}; fewer requests at once or a faster card help",
+    )
 
 
 def short_of_concurrency(workload: Workload, memory: MemoryEstimate, replicas: int, card: str) -> Finding | None:

@@ -108,7 +108,10 @@ class FrontierDoc(Part, frozen=True, kw_only=True):
 
 
 class RunnerUpDoc(Part, frozen=True, kw_only=True):
-    """Why the second plan lost to the first: ratios second / first, and the test that decided."""
+    """Why the second plan lost to the first: ratios second / first, and the test that decided.
+
+    ``per_million_tokens``: what the tokens of the second cost, in the currency of the answer.
+    """
 
     offer_id: str
     provider: str
@@ -118,6 +121,7 @@ class RunnerUpDoc(Part, frozen=True, kw_only=True):
     decided_by: str
     cost_ratio: float
     time_ratio: float
+    per_million_tokens: str | None
 
 
 class NearestDoc(Part, frozen=True, kw_only=True):
