@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         OffersDocument,
         OffersPackDocument,
     )
+    from rackrate.app.wire.parts import ChangeDoc
 
 
 class _Column(NamedTuple):
@@ -179,11 +180,17 @@ def screen(document: OffersDocument, columns: Sequence[str] | None = None) -> It
     if document.offers:
         yield from _ladder(document) if document.group_by and columns is None else _listed(document, columns)
     else:
-        yield "No offer: every one was left out."
+        yield _none(document)
         yield ""
     yield from _left_out(document)
     yield from warnings(document.warnings)
     yield _footer(document)
+
+
+def _none(document: OffersDocument) -> str:
+    if not document.considered:
+        return f"No offer: no price is known that was seen by {document.as_of}."
+    return "No offer: every one was left out."
 
 
 def _listed(document: OffersDocument, columns: Sequence[str] | None) -> Iterator[Part]:
@@ -199,6 +206,8 @@ def _listed(document: OffersDocument, columns: Sequence[str] | None) -> Iterator
         )
     if any(len(offer.cards) > 1 for offer in document.offers):
         yield "+1 after a card: the source does not say which of two cards it is, and so on"
+    if any(offer.market.endswith(_FROM) for offer in document.offers):
+        yield "from price: the lowest of several, expect to pay more; a plan leaves it out unless its market is named"
     yield ""
 
 
@@ -272,10 +281,16 @@ def _what_to_drop(document: OffersDocument) -> Iterator[Part]:
     """The filters of which one is to be dropped, and what then comes in."""
     if not document.drops:
         yield "Without any one filter there would still be none: drop two."
-    rows = [(f"Drop {flag_of(one.knob)} {one.asked}", _comes_in(one, document.currency)) for one in document.drops]
+    rows = [(f"Drop {_asked(one)}", _comes_in(one, document.currency)) for one in document.drops]
     if rows:
         yield pairs(rows)
     yield ""
+
+
+def _asked(one: OfferDropDoc) -> str:
+    """A filter as it was typed."""
+    asked = _words_of(one.asked)
+    return _dropped(asked) if one.knob == "limits.require" else f"{flag_of(one.knob)} {_quoted(asked)}"
 
 
 def _comes_in(one: OfferDropDoc, currency: str) -> str:
@@ -287,10 +302,19 @@ def _cheap(offer: OfferDoc, currency: str) -> str:
     return f"{offer.gpus} x {_card(offer)}, {offer.provider}{price}"
 
 
+_FROM = "_from"
+"""How the markets end in which a price is the lowest of several."""
+
+_NOT_SAID = frozenset({"any", "none"})
+"""What a limit is changed to by leaving it out."""
+
+_MEMORY = "min_memory_gb="
+"""How the property begins that --min-memory asks for."""
+
 FLAGS = {
     "limits.gpus": "--gpu",
     "limits.vendors": "--vendor",
-    "limits.require": "--require or --min-memory",
+    "limits.require": "--require",
     "limits.gpu_counts": "--gpus",
     "limits.max_gpus": "--max-gpus",
     "limits.providers": "--provider",
@@ -312,10 +336,38 @@ def _said(group: OfferLeftOutDoc, currency: str) -> str:
     near = group.nearest
     if near is None or group.change is None:
         return text
-    change = flag_of(group.change.knob)
-    if group.change.before != "false":  # a switch is said or left out
-        change += f" {group.change.before} -> {group.change.after}"
-    return f"{text}; {group.alone} by this alone, cheapest: {_cheap(near, currency)}; in with {change}"
+    return f"{text}; {group.alone} by this alone, cheapest: {_cheap(near, currency)}; in {_typed(group.change)}"
+
+
+def _typed(change: ChangeDoc) -> str:
+    """The change as the command line takes it."""
+    if change.knob == "history":
+        return "with --history"
+    before, after = _words_of(change.before), _words_of(change.after)
+    if change.knob == "limits.require":
+        return f"without {_dropped([text for text in before if text not in after])}"
+    flag = flag_of(change.knob)
+    if change.after in _NOT_SAID:
+        return f"without {flag} {_quoted(before)}"
+    return f"with {flag} {_quoted(after)} instead of {_quoted(before)}"
+
+
+def _dropped(requirements: Sequence[str]) -> str:
+    """The flags that ask for these properties."""
+    return " and ".join(
+        f"--min-memory {text.removeprefix(_MEMORY)}" if text.startswith(_MEMORY) else f"--require {text}"
+        for text in requirements
+    )
+
+
+def _words_of(text: str) -> list[str]:
+    return text.split(", ")
+
+
+def _quoted(texts: Sequence[str]) -> str:
+    """A list as one word of a shell."""
+    joined = ",".join(texts)
+    return joined if all(c.isalnum() or c in "-_.,:/=" for c in joined) else f"'{joined}'"
 
 
 def _footer(document: OffersDocument) -> str:
