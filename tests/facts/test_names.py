@@ -104,6 +104,36 @@ def test_every_product_name_in_the_recorded_outputs_means_a_card_or_is_listed(bo
         assert resolve_card(name, book.accelerators) or known[name] == set()
 
 
+def test_every_product_goes_by_its_name_with_and_without_its_vendor(book):
+    for card in book.accelerators.values():
+        for text in (card.id, f" {card.id} ", card.product, card.product.lower(), f"{card.vendor} {card.product}"):
+            assert card.id in resolve_card(text, book.accelerators), text
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Quadro RTX 6000 Passive", "quadro-rtx6000"),
+        ("NVIDIA Quadro RTX 8000 passive", "quadro-rtx8000"),
+        ("Google Cloud TPU v5e", "tpu-v5e"),
+        ("Cloud TPU v5p", "tpu-v5p"),
+        ("TPU v5 lite", "tpu-v5e"),
+        ("TPU v6 lite", "tpu-v6e"),
+        ("TPU v7x", "tpu-v7x"),
+        ("AWS Trainium2", "trainium2"),
+        ("Amazon Trainium", "trainium1"),
+        ("Habana Gaudi2", "gaudi2"),
+    ],
+)
+def test_names_with_what_vendors_and_papers_put_around_them(book, text, expected):
+    assert resolve_card(text, book.accelerators) == (expected,)
+
+
+@pytest.mark.parametrize("text", ["Google", "AWS", "Cloud", "passive", "Google A40", "AWS H100", "Moore Threads"])
+def test_a_vendor_alone_or_another_vendor_is_no_card(book, text):
+    assert resolve_card(text, book.accelerators) == ()
+
+
 @pytest.mark.parametrize(
     ("text", "among"),
     [

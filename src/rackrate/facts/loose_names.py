@@ -25,7 +25,7 @@ _CUT = "..."
 _DECORATION = (
     r"\bmig \d+g\.\S+|^\s*grid |-(?:\d+-)?\d+[abcq]$"  # a slice of a card: MIG 1g.5gb, GRID V100D-8C
     r"|^\s*\d{1,2}\s*[x*×]\s*|(?:\s+x|\s*[*×])\s*\d{1,2}\+?(?![0-9a-z])"  # a count: 8xA100, A40 x4, A100*8
-    r"|\d*\s*[卡张块片台]|(?<=\s)(?:with|shown|of \d+|modified|modded)(?![0-9a-z])|[\u2e80-\uffee]"
+    r"|\d*\s*[卡张块片台]|(?<=\s)(?:with|shown|of \d+|modified|modded|passive|active)(?![0-9a-z])|[\u2e80-\uffee]"
 )
 _MODIFIED = ("魔改", "改装", "modified", "modded")
 """Words by which sellers say that more memory was soldered on."""

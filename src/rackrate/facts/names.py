@@ -23,13 +23,16 @@ _MEMORY = re.compile(r"(?<![0-9a-z.])(\d+(?:\.\d+)?)\s*(?:gib|gb|g)(?![0-9a-z])"
 _NOT_MODEL = re.compile(r"\([^)]*\)|(?<![0-9a-z])(?:hbm|gddr)\d?[ex]?\b")
 _FORM = re.compile(r"(?<![0-9a-z])(?:sxm\d?|pcie|nvl|nvlink|oam|hgx)(?![0-9a-z])")
 _MAKERS = ("nvidia", "amd", "intel", "huawei", "geforce", "tesla", "instinct", "quadro", "radeon")
+_VENDORS = {"google": ("googlecloud", "cloud"), "aws": ("amazon",), "intel": ("habana",)}
+"""What else vendors are called before the names of their products."""
+
 _DRIVER = "nvidia "
 """How the names begin that NVIDIA's driver prints since version 465."""
 
 _LINES = ("quadro", "tesla", "geforce")
 """Product lines that stand in some products' own names."""
 
-_MARKS = (" x", "_", "*", "[", "mig ", "grid ", " with ", " mod", "...", "modified", "modded")
+_MARKS = (" x", "_", "*", "[", "mig ", "grid ", " with ", " mod", "...", "modified", "modded", "passive", "active")
 """What stands around a name that is not plain, in lower case; a count (8x) or a vGPU's size (-8q) does, too."""
 
 # Spellings of engines that no id contains.
@@ -90,6 +93,7 @@ def resolve_card(
     ``form_factor`` is what a price list writes: ``SXM4``, ``SXM``, ``PCIe``,
     ``PCIe-NVLink`` (bridged), ``NVL-PCIe``, ``NVLink``, ``OAM`` or nothing.
     """
+    text = text.strip()
     found = resolve_plain(text, accelerators, memory_gb, form_factor)
     if is_decorated(text) and not any(card.modified for card in found):
         from rackrate.facts.loose_names import resolve_loose  # imported here: price lists write plain names
@@ -117,7 +121,7 @@ def resolve_plain(
     memory_said, form_said = None, ""
     if not named:
         model, memory_said, form_said = split_name(text)
-        named = cards_named(model, cards)
+        named = cards_named(model, cards) or _without_vendor(model, cards)
     memory = memory_gb or memory_said
     named = _of_line(named, lower)
     found = _of_type(_of_form(cards_of_memory(named, memory), form_factor or form_said), lower)
@@ -135,6 +139,16 @@ def cards_named(key: str, cards: Iterable[Accelerator]) -> list[Accelerator]:
     """The cards that go by ``key``; a bare number such as ``4090`` is a GeForce RTX (or GTX)."""
     keys = {key, f"rtx{key}", f"gtx{key}"} if key[:1].isdigit() else {key}
     return [card for card in cards if keys & (card.names or name_keys(card.product, ()))] if key else []
+
+
+def _without_vendor(key: str, cards: Iterable[Accelerator]) -> list[Accelerator]:
+    """The cards of a vendor whose name stands before the product (``Google TPU v4``, ``AWS Trainium2``)."""
+    by_vendor: dict[str, list[Accelerator]] = {}
+    for card in cards:
+        by_vendor.setdefault(plain_key(card.vendor), []).append(card)
+    called = {also: vendor for vendor, words in _VENDORS.items() for also in words} | {v: v for v in by_vendor}
+    said = max((name for name in called if name and key.startswith(name)), key=len, default="")
+    return cards_named(key.removeprefix(said), by_vendor.get(called[said], ())) if said else []
 
 
 def cards_of_memory(cards: list[Accelerator], memory_gb: float | None) -> list[Accelerator]:

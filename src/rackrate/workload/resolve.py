@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 
 from rackrate.facts.accelerator import Precision
@@ -126,7 +127,11 @@ def named_cards(draft: Draft, book: FactBook) -> tuple[str, ...]:
     """The ids of the cards allowed; a name that means several cards allows them all."""
     found: dict[str, None] = {}
     for text in draft.texts("limits.gpus"):
-        ids = resolve_card(text, book.accelerators)
+        ids, profile = resolve_card(text, book.accelerators), _MIG_PROFILE.search(text.casefold())
+        whole = ids or resolve_card(text[: profile.start()], book.accelerators) if profile else ()
+        if profile and whole:
+            draft.findings.append(_slice_named(draft.subject("limits.gpus"), text, profile[0], whole))
+            continue
         found |= dict.fromkeys(ids)
         if not ids:
             wrong = _unknown_name(draft.subject("limits.gpus"), text, "a card, by its id", book.accelerators)
@@ -145,6 +150,21 @@ def _card_meant(text: str, book: FactBook) -> str:
 
     close = suggest_cards(text, book.accelerators)
     return f"did you mean {' or '.join(close)}?" if close else ""
+
+
+_MIG_PROFILE = re.compile(r"(?<![0-9a-z])\d+g\.\d+gb(?:\+[a-z.]+)?")
+
+
+def _slice_named(subject: str, text: str, profile: str, cards: Sequence[str]) -> Finding:
+    """The refusal of a slice of a card, where whole cards are asked for: what holds on one does not on the other."""
+    others = f" (or {', '.join(cards[1:])})" if cards[1:] else ""
+    return Finding(
+        code=Code.BAD_VALUE,
+        subject=subject,
+        observed=text,
+        expected=f"a whole card; {profile} is a slice of one",
+        action=f"name the card, {cards[0]}{others}; `rackrate fit` with it tells which of its slices hold the work",
+    )
 
 
 def named_vendors(draft: Draft, book: FactBook) -> tuple[str, ...]:
