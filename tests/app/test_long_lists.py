@@ -1,6 +1,7 @@
 """Planning over a file of columns is planning over the price lists that it was written from."""
 
 from datetime import date
+from random import Random
 
 import pytest
 
@@ -56,3 +57,29 @@ def test_what_could_not_be_read_is_told_and_the_rest_is_there(tmp_path):
     assert sorted(f.subject for f in found) == ["gpus, 1 lines", "offers-china.csv:1", "offers-clouds.csv:2"]
     table = long_lists.context_over(tmp_path / "offers.columns", AT).catalog.table
     assert 0 < table.count <= len(rest)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_a_damaged_file_is_refused(tmp_path, packed, seed):
+    """One bit anywhere, an end cut off, bytes more: nothing is answered from it."""
+    chance, damaged, path = Random(seed), bytearray(packed), tmp_path / "damaged.columns"  # noqa: S311
+    if seed % 3 == 0:
+        damaged[chance.randrange(len(damaged))] ^= 1 << chance.randrange(8)
+    elif seed % 3 == 1:
+        del damaged[chance.randrange(len(damaged)) :]
+    else:
+        damaged += bytes(chance.randrange(1, 9))
+    path.write_bytes(damaged)
+    with pytest.raises(Refused) as refused:
+        long_lists.context_over(path, AT)
+    assert [f.code for f in refused.value.findings] == ["file_unreadable"]
+    assert "rackrate offers pack" in refused.value.findings[0].action
+
+
+@pytest.fixture(scope="module")
+def packed(tmp_path_factory):
+    """A file of columns."""
+    path = tmp_path_factory.mktemp("packed") / "offers.columns"
+    long_lists.write(catalog.DATA, path, at=AT)
+    assert long_lists.context_over(path, AT).catalog.table.count > 0
+    return path.read_bytes()

@@ -1,15 +1,16 @@
 """The door to a very long price list: a file of columns, mapped into memory and not read.
 
 A price list of text lines is parsed, coded and put into lots once. The file
-that is written holds the result as arrays: to open it takes hardly longer for a
-million offers than for a thousand, and a plan touches what it looks at. Why,
-and what it costs: docs/decisions/0013-column-files.md.
+that is written holds the result as arrays: a plan touches what it looks at, and
+opening only sums the bytes up, so that a damaged file is refused and answers
+nothing. Why, and what it costs: docs/decisions/0013-column-files.md.
 """
 
 from __future__ import annotations
 
 import hashlib
 import mmap
+import zlib
 from collections.abc import Mapping
 from datetime import date
 from functools import lru_cache
@@ -32,9 +33,14 @@ from rackrate.offers.texts import PackedWords, Records, Texts, nth_of_base, pack
 from rackrate.problems import Code, Finding, Refused
 from rackrate.values import Value
 
-SCHEMA = "rackrate-offers/2"
+SCHEMA = "rackrate-offers/3"
 _ALIGNED = 64
 _LENGTH_BYTES = 8
+_SUM_BYTES = 8
+_BEGIN = _LENGTH_BYTES + _SUM_BYTES
+"""Before the header stand its length and the CRC-32 of all that comes after these two numbers."""
+
+_CHUNK_BYTES = 2**20
 _HELD = 1024  # records that were made and may be asked for again
 
 Places = Mapping[tuple[str, str], Place]
@@ -150,16 +156,29 @@ def _digest(arrays: Arrays) -> str:
 
 
 def _save(file: IO[bytes], header: _Header, arrays: Arrays) -> None:
-    """The length of the header, the header, and from the next multiple of ``_ALIGNED`` the arrays."""
+    """The length of the header and the sum, the header, and from the next multiple of ``_ALIGNED`` the arrays."""
     text = msgspec.msgpack.encode(header)
-    file.write(len(text).to_bytes(_LENGTH_BYTES, "little"))
-    file.write(text.ljust(_arrays_from(len(text)) - _LENGTH_BYTES))
-    for array in arrays.values():
-        file.write(array.tobytes().ljust(_room(array), b"\0"))
+    padded = text.ljust(_arrays_from(len(text)) - _BEGIN)
+    total = 0
+    file.write(bytes(_BEGIN))
+    for part in (padded, *(array.tobytes().ljust(_room(array), b"\0") for array in arrays.values())):
+        file.write(part)
+        total = zlib.crc32(part, total)
+    file.seek(0)
+    file.write(len(text).to_bytes(_LENGTH_BYTES, "little") + total.to_bytes(_SUM_BYTES, "little"))
+
+
+def _is_sound(file: IO[bytes]) -> bool:
+    """Whether everything is as it was written; read in pieces, so that it takes no memory."""
+    file.seek(_LENGTH_BYTES)
+    stated, total, piece = int.from_bytes(file.read(_SUM_BYTES), "little"), 0, bytearray(_CHUNK_BYTES)
+    while count := file.readinto(piece):  # type: ignore[attr-defined]
+        total = zlib.crc32(memoryview(piece)[:count], total)
+    return stated == total
 
 
 def _arrays_from(header_bytes: int) -> int:
-    return -(-(_LENGTH_BYTES + header_bytes) // _ALIGNED) * _ALIGNED
+    return -(-(_BEGIN + header_bytes) // _ALIGNED) * _ALIGNED
 
 
 # ---------------------------------------------------------------- read
@@ -172,14 +191,16 @@ class _File:
         self._path = path
         try:
             with path.open("rb") as file:
+                sound = _is_sound(file)
                 self._mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+            if not sound:
+                raise _refused(path, Code.FILE_UNREADABLE, "changed since it was written, or of another version")
             length = int.from_bytes(self._mapped[:_LENGTH_BYTES], "little")
-            self.header = msgspec.msgpack.decode(self._mapped[_LENGTH_BYTES : _LENGTH_BYTES + length], type=_Header)
-            self._from = _arrays_from(length)
-            whole = self.header.schema == SCHEMA and self._from + self.header.size <= len(self._mapped)
+            self.header = msgspec.msgpack.decode(self._mapped[_BEGIN : _BEGIN + length], type=_Header)
         except (OSError, ValueError, msgspec.DecodeError) as problem:
             raise _refused(path, Code.FILE_UNREADABLE, str(problem)) from problem
-        if not whole:
+        self._from = _arrays_from(length)
+        if self.header.schema != SCHEMA or self._from + self.header.size > len(self._mapped):
             raise _refused(path, Code.FILE_UNREADABLE, "cut off, or of another version")
 
     def array(self, name: str) -> NDArray[Any]:
@@ -198,7 +219,7 @@ class _File:
 def is_one(path: Path) -> bool:
     """Whether a file is one of columns, of this version or another."""
     with path.open("rb") as file:
-        begin = file.read(_LENGTH_BYTES + 64)
+        begin = file.read(_BEGIN + 64)
     return b"rackrate-offers/" in begin
 
 
