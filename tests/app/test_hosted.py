@@ -198,3 +198,29 @@ def test_a_file_that_is_nearly_called_so_is_told(own):
     [problem] = api.check_facts(at=AT).problems
     assert problem.code == "unknown_name"
     assert "hosted_prices.csv" in problem.action
+
+
+# ---------------------------------------------------------------- facts show
+
+
+def test_facts_show_the_prices_of_a_model_and_which_of_two_counts(own):
+    def told():
+        found = api.show_facts("meta-llama/Llama-2-13b-hf", at=AT).facts
+        return {(f.quantity, f.value, f.used, f.step) for f in found if f.quantity.startswith("hosted ")}
+
+    bundled = told()
+    assert ("hosted input at openrouter", "0.22", True, "only") in bundled
+    assert all(used for _, _, used, _ in bundled)
+    own(price(provider="openrouter", model="meta-llama/llama-2-13b-chat"))
+    with_own = told()
+    assert ("hosted input at openrouter", "0.1", True, "own") in with_own
+    assert ("hosted output at openrouter", "0.2", True, "own") in with_own
+    assert ("hosted input at openrouter", "0.22", False, "own") in with_own
+    assert ("hosted input at together", "0.225", True, "only") in with_own
+
+
+def test_facts_show_the_hours_in_which_a_price_holds():
+    found = api.show_facts("deepseek-ai/DeepSeek-V3", at=AT).facts
+    said = {f.value: f.condition for f in found if f.quantity == "hosted input at deepseek"}
+    assert said["0.27"].endswith(", 00:30 to 16:30 UTC")
+    assert said["0.135"].endswith(", at other hours")

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import MappingProxyType
 
 from rackrate.app.reading import read_request
 from rackrate.facts.book import FactBook, with_model
 from rackrate.facts.model import Model
-from rackrate.problems import Code, Finding, Refused
+from rackrate.problems import Code, Finding, Refused, Severity
 from rackrate.values import replace
+from rackrate.workload.keys import KEYS
 from rackrate.workload.parse import Parsed, parse
 from rackrate.workload.request import Request, request_from_flags, request_from_table
 
@@ -31,6 +32,33 @@ def read_workload(asked: Asked, flags: Mapping[str, object], book: FactBook) -> 
     if not isinstance(parsed, Parsed):
         raise Refused(parsed)
     return parsed
+
+
+def not_used(flags: Mapping[str, object], verb: str, unused: Iterable[str]) -> list[Finding]:
+    """A warning where flags were given whose keys ``verb`` has no use for; in a file, which all verbs share, none."""
+    said = [KEYS[path].flag for path in unused if flags.get(path) not in (None, (), [], False)]
+    if not said:
+        return []
+    action = "leave it out here; `rackrate plan` keeps to it" if len(said) == 1 else _FOR_PLANS
+    return [
+        Finding(
+            code=Code.NOT_USED,
+            severity=Severity.WARNING,
+            subject=", ".join(said),
+            observed=f"{verb} does not depend on {' or '.join(said)}",
+            action=action,
+        )
+    ]
+
+
+_FOR_PLANS = "leave them out here; `rackrate plan` keeps to them"
+
+BESIDE_THE_WORK = (
+    *("use.disk", "use.data_out", "use.keep_disk_days", "use.hours_per_day", "use.horizon_days"),
+    *("limits.budget", "limits.regions", "limits.providers", "limits.exclude_providers", "limits.markets"),
+    *("limits.interruptible", "limits.access", "serving.hosted"),
+)
+"""Keys about what renting costs and from whom, on which neither memory nor speed depends."""
 
 
 def _parsed(request: Request, book: FactBook) -> Parsed | tuple[Finding, ...]:

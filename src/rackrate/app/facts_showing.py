@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from rackrate.app.context import Context, context, laid, own_files
 from rackrate.app.documents import finding_docs, header
+from rackrate.app.hosting import hosted_said
 from rackrate.app.wire.facts import FactsShowDocument, SaidDoc
 from rackrate.facts import bundled, explain, rows
 from rackrate.facts.explain import BUNDLED, LayeredRow, Said, Step
@@ -180,6 +181,11 @@ def _card(name: str, here: Context) -> Iterable[Said]:
     yield from explain.numbers(facts, ruled)
 
 
+def _model(name: str, here: Context) -> Iterable[Said]:
+    yield from explain.records(_with("models.csv", "id", name))
+    yield from hosted_said(here.book.model(name), here)
+
+
 def _engine(name: str, _here: Context) -> Iterable[Said]:
     own = own_files()
     mine = [(True, one.document) for one in laid(own).facts.engines if one.engine.id == name] if own else []
@@ -223,7 +229,7 @@ def _price(offer: Offer, step: Step) -> Said:
 
 _SAID: Mapping[str, Callable[[str, Context], Iterable[Said]]] = {
     "card": _card,
-    "model": lambda name, _here: explain.records(_with("models.csv", "id", name)),
+    "model": _model,
     "engine": _engine,
     "format": lambda name, _here: explain.records(_with("formats.csv", "id", name)),
     "provider": _provider,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import date
 
-from rackrate.app.asking import NOTHING, Asked, read_workload
+from rackrate.app.asking import BESIDE_THE_WORK, NOTHING, Asked, not_used, read_workload
 from rackrate.app.context import Context, context
 from rackrate.app.fit_documents import FitOn, document
 from rackrate.app.questions import question_of
@@ -17,9 +17,17 @@ from rackrate.offers.offer import MachineShape
 from rackrate.plan.answer import NoEstimate
 from rackrate.plan.shapes import Estimator
 from rackrate.problems import Code, Finding, Refused
+from rackrate.values import replace
 from rackrate.workload.workload import Workload
 
 _ORDER = (Verdict.FITS, Verdict.TIGHT, Verdict.DOES_NOT_FIT)
+
+
+NOT_USED = (
+    *BESIDE_THE_WORK,
+    *("use.starts", "use.data_in", "limits.deadline", "limits.max_gpus", "limits.require", "limits.vendors"),
+)
+"""Keys that change nothing of what memory holds on the one card named."""
 
 
 def fit(asked: Asked = None, flags: Mapping[str, object] = NOTHING, *, at: date | None = None) -> FitDocument:
@@ -46,6 +54,7 @@ def fit(asked: Asked = None, flags: Mapping[str, object] = NOTHING, *, at: date 
     card = _card(parsed.workload, here)
     estimator = Estimator(question_of(parsed.workload, here))
     found = [_on(estimator, card, gpus) for gpus in parsed.workload.limits.gpu_counts or (1,)]
+    parsed = replace(parsed, warnings=(*parsed.warnings, *not_used(flags, "fit", NOT_USED)))
     return document(here, parsed, estimator, card, (_leading(estimator, card, found), found))
 
 

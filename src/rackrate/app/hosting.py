@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from rackrate.app.context import Context
 from rackrate.app.documents import plain, span
@@ -38,6 +39,9 @@ from rackrate.problems import Code, Finding, Refused, nearest
 from rackrate.values import replace
 from rackrate.workload.workload import NOT_HOSTED, Workload
 
+if TYPE_CHECKING:
+    from rackrate.facts.explain import Said
+
 
 def hosted_beside(plans: Sequence[Plan], workload: Workload, here: Context) -> HostedDoc:
     """What hosted APIs charge for the work of ``plans``, which serves."""
@@ -66,6 +70,20 @@ def hosted_prices_of(model: Model, here: Context) -> list[HostedPriceDoc]:
     """The prices of ``model`` at hosted APIs, the surest matches first, the cheapest of them first."""
     found = hosted_models(_prices(here, model.id), model, here.at)
     return sorted(map(price_doc, found), key=_in_order)
+
+
+def hosted_said(model: Model, here: Context) -> Iterator[Said]:
+    """What own files and the bundled ones say of the prices of ``model`` at hosted APIs; own ones win."""
+    from rackrate.facts import explain  # imported here: plans do without
+
+    own, read = here.own_hosted, bundled.hosted(frozenset({family(model.id) or model.id.casefold()}))
+    mine = hosted_models(own, model, here.at)
+    replaced = {(p.provider.casefold(), p.model.casefold()) for p in own}
+    for one in (*mine, *hosted_models(read, model, here.at)):
+        key = (one.price.provider.casefold(), one.price.model.casefold())
+        used = is_own(one.price.source) or key not in replaced
+        step = explain.Step.OWN if key in replaced else explain.Step.ONLY
+        yield from explain.hosted([timed.price for timed in one.schedule], one.match, step, used=used)
 
 
 def hosted_names() -> tuple[str, ...]:

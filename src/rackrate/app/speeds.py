@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from datetime import date
 
-from rackrate.app.asking import NOTHING, Asked, read_workload
+from rackrate.app.asking import BESIDE_THE_WORK, NOTHING, Asked, not_used, read_workload
 from rackrate.app.context import Context, context
 from rackrate.app.documents import assumption_docs, finding_docs, header, workload_doc
 from rackrate.app.questions import assumed, bridge, candidates, question_of
@@ -23,6 +23,9 @@ from rackrate.problems import Code, Finding, Refused
 from rackrate.workload.workload import Assumption, Limits
 
 USUAL_COUNTS = (1, 2, 4, 8)
+CHOOSE_CARDS = ("limits.require", "limits.vendors")
+"""Limits that choose among the usual cards, and have no say where cards are named."""
+
 CARDS_AT_MOST = 5
 """Cards that are answered for where none is named."""
 
@@ -55,6 +58,7 @@ def speed(asked: Asked = None, flags: Mapping[str, object] = NOTHING, *, at: dat
     counts = _counts(parsed.workload.limits)
     found = [(card, on_cards(estimator, card, counts)) for card in cards]
     figures = bundled.baselines()
+    unused = not_used(flags, "speed", BESIDE_THE_WORK if usual else (*BESIDE_THE_WORK, *CHOOSE_CARDS))
     made = [*assumed(parsed.workload, cards[0], 1), *usual, *_bridges(cards, counts)]
     return SpeedDocument(
         **header("speed", here),
@@ -63,7 +67,9 @@ def speed(asked: Asked = None, flags: Mapping[str, object] = NOTHING, *, at: dat
             card_doc(card, machines, _changes(estimator, here, card, machines), figures) for card, machines in found
         ],
         assumptions=assumption_docs(made),
-        warnings=finding_docs([*_emulated(machines for _, machines in found), *parsed.warnings, *here.findings]),
+        warnings=finding_docs(
+            [*_emulated(machines for _, machines in found), *parsed.warnings, *unused, *here.findings]
+        ),
     )
 
 

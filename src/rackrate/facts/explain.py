@@ -15,6 +15,7 @@ from typing import NamedTuple
 from rackrate.facts import rows
 from rackrate.facts.access import AccessFact
 from rackrate.facts.billing import BillingRule, is_in_force, rank_of
+from rackrate.facts.hosted import HostedPrice
 from rackrate.facts.own_rows import is_own
 from rackrate.facts.validate_rows import Row
 
@@ -85,6 +86,33 @@ def records(found: Sequence[LayeredRow]) -> Iterator[Said]:
             elif cell and column not in _NO_NUMBERS:
                 said = (row.cells.get("source", ""), row.cells.get("seen_at", ""), not number, step)
                 yield Said(column, cell, "", "", "", *said)
+
+
+def hosted(prices: Sequence[HostedPrice], match: str, step: Step, *, used: bool) -> Iterator[Said]:
+    """What a million tokens cost at an API, in and out, under each length of prompt and at each time."""
+    for price in prices:
+        hours = "at other hours" if len(prices) > 1 else ""
+        if price.hours_utc is not None:
+            hours = f"{_clock(price.hours_utc[0])} to {_clock(price.hours_utc[1])} UTC"
+        for name, tiers in (("input", price.input_per_million), ("output", price.output_per_million)):
+            for above, amount in ((0, tiers.base), *tiers.steps):
+                length = f"prompt over {above:,} tokens" if above else ""
+                where = ", ".join(filter(None, (f"{price.model} ({match})", price.processing, hours, length)))
+                yield Said(
+                    quantity=f"hosted {name} at {price.provider}",
+                    value=f"{amount.normalize():f}",
+                    unit=f"{price.currency}/million tokens",
+                    condition=where,
+                    kind="",
+                    source=price.source,
+                    seen_at=price.seen_at.isoformat(),
+                    used=used,
+                    step=step,
+                )
+
+
+def _clock(minute: int) -> str:
+    return f"{minute // 60:02}:{minute % 60:02}"
 
 
 def document(found: Sequence[tuple[bool, Mapping[str, object]]]) -> Iterator[Said]:
