@@ -376,6 +376,13 @@ def test_a_cursor_reads_on_past_its_chunk(monkeypatch):
 # ---------------------------------------------------------------- in use
 
 
+@pytest.mark.parametrize("text", ["", "  "])
+def test_an_empty_name_of_a_model_is_one_fault(text):
+    with pytest.raises(api.Refused) as refused:
+        api.fit({"model": text, "task": "inference"}, {"limits.gpus": ["a40"]})
+    assert [f.code for f in refused.value.findings] == ["bad_value"]
+
+
 def test_what_is_a_path_and_what_a_name(monkeypatch):
     monkeypatch.chdir(SAMPLES)
     book = facts()

@@ -83,3 +83,12 @@ def packed(tmp_path_factory):
     long_lists.write(catalog.DATA, path, at=AT)
     assert long_lists.context_over(path, AT).catalog.table.count > 0
     return path.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("path", "seen"), [("/dev/zero", "a pipe or a device"), ("", "an empty text"), (" ", "an empty")]
+)
+def test_what_never_ends_or_has_no_name_is_refused(path, seen):
+    with pytest.raises(Refused) as refused:
+        long_lists.context_over(path, AT)
+    assert seen in refused.value.findings[0].observed

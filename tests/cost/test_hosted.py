@@ -94,6 +94,16 @@ def test_the_price_of_a_million_tokens_without_sizes_goes_from_the_first_tier_to
     assert [end.amount for end in (found.low, found.likely, found.high)] == [1, 1, 3]
 
 
+@pytest.mark.parametrize(
+    ("tiers", "expected"), [("1|1000:2", ("1", "1", "2")), ("2|1000:1", ("2", "2", "2")), ("3|5000:9", ("3", "3", "3"))]
+)
+def test_the_price_of_a_million_tokens_with_sizes_goes_from_the_usual_tier_to_the_dearest_that_comes_up(
+    tiers, expected
+):
+    found = token_prices(in_force([price(tiers)], AT), lambda p: p.input_per_million, requests(1000, longest=4000))
+    assert tuple(str(end.amount) for end in (found.low, found.likely, found.high)) == expected
+
+
 def test_a_number_of_requests_that_is_known_is_exact():
     each = request_charges(in_force([price("0.1", "0.1")], AT), requests(prompt=1, output=2))
     assert times(each, Range.exact(3e6)) == Amounts(

@@ -113,3 +113,28 @@ def test_alone_and_with_targets_off_the_estimator_agrees():
     for gpus in COUNTS:
         shape = MachineShape(accelerator="a40", gpus=gpus, bridged=True)
         assert asking.alone(shape) == asking.outcome(shape)
+
+
+def test_what_is_just_done_at_the_deadline_is_not_late():
+    hours = found(LORA, "a40", (2,))[0].hours.likely
+    assert not found({**LORA, "limits": {"deadline": f"{hours!r} h"}}, "a40", (2,))[0].missed
+    assert found({**LORA, "limits": {"deadline": f"{hours * 0.999!r} h"}}, "a40", (2,))[0].missed
+
+
+def test_a_load_that_is_just_carried_is_carried_and_counts_in_the_speedup():
+    some = found({**CHAT, "serving": {"requests_per_s": 1}}, "a100-sxm4-80")
+    carried = [each.found.speed.serving.capacity_requests_per_s.likely for each in some]
+    assert [each.speedup for each in some] == pytest.approx([each / carried[0] for each in carried])
+    tokens = [each.found.tokens_per_s.likely for each in some]
+    assert some[3].speedup != pytest.approx(tokens[3] / tokens[0])
+    full = carried[0] * UTILISATION_AT_MOST
+    for load, late in ((full, False), (full * 1.001, True)):
+        (one,) = found({**CHAT, "serving": {"requests_per_s": load}}, "a100-sxm4-80", (1,))
+        assert one.found.speed.serving.capacity_requests_per_s.likely == carried[0]
+        assert bool(one.missed) is late
+
+
+def test_without_a_load_the_speedup_is_that_of_tokens():
+    some = found({**CHAT, "serving": {"concurrency": 8}}, "a100-sxm4-80")
+    tokens = [each.found.tokens_per_s.likely for each in some]
+    assert [each.speedup for each in some] == pytest.approx([each / tokens[0] for each in tokens])

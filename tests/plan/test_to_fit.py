@@ -5,20 +5,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.plan.build import AT, offer
 
-from rackrate.evidence import known
+from rackrate.evidence import Unknown, known
 from rackrate.facts import bundled
 from rackrate.memory.estimate import estimate
 from rackrate.memory.estimate_types import Verdict
 from rackrate.memory.fit import Candidates, Case
 from rackrate.offers.offer import MachineShape
 from rackrate.offers.table import OfferTable
+from rackrate.plan import to_fit
 from rackrate.plan.answer import ShapeEstimate
 from rackrate.plan.cheapest import cheapest_that_hold
 from rackrate.plan.largest import copies, largest, slices_held
 from rackrate.plan.question import Question
 from rackrate.plan.shapes import Estimator
 from rackrate.plan.slices import mig_slice
-from rackrate.plan.to_fit import changes_to_fit
+from rackrate.plan.to_fit import changes_to_fit, more_cards
 from rackrate.plan.usual_cards import usual_cards
 from rackrate.values import replace
 from rackrate.workload.layout import Layout
@@ -211,3 +212,33 @@ def test_the_usual_cards_are_those_of_most_providers_that_can_do_the_work():
     fp8 = {**CHAT, "limits": {"require": ["fp8_compute"]}}
     assert usual_cards(estimator(fp8, offers).question, 9) == ()
     assert usual_cards(estimator(CHAT, offers).question, 1) == ("a100-sxm4-80",)
+
+
+def test_larger_numbers_of_cards_all_hold_it_and_are_larger():
+    """Also beside a layout that makes poor use of the cards that there are."""
+    asking, card = estimator(FULL), BOOK.accelerators["a100-sxm4-80"]
+    for layout in (Layout(), Layout(tensor=2), Layout(data=4)):
+        found = list(more_cards(asking, card, layout))
+        assert found
+        assert all(int(change.after) > layout.gpus and change.case.layout.gpus == int(change.after) for change in found)
+        assert all(change.verdict is not Verdict.DOES_NOT_FIT for change in found)
+    small = BOOK.accelerators["l4"]
+    assert not list(more_cards(asking, small, Layout(data=8)))
+    assert all(change.verdict is not Verdict.DOES_NOT_FIT for change in more_cards(asking, small, Layout()))
+
+
+def test_what_is_not_known_has_no_change():
+    asking = estimator(FULL)
+    asking.memory = lambda *_: Unknown("memory of a card")
+    assert changes(asking, "a100-sxm4-80") == ()
+
+
+def test_what_leaves_it_tight_is_listed_where_nothing_does_better(monkeypatch):
+    asking = estimator(FULL)
+    tight = replace(changes(asking, "a100-sxm4-80")[0], knob="training.optimizer", verdict=Verdict.TIGHT)
+    monkeypatch.setattr(to_fit, "smallest_changes", lambda *_: (tight,))
+    monkeypatch.setattr(to_fit, "more_cards", lambda *_: ())
+    assert [change.verdict for change in changes(asking, "a100-sxm4-80")] == [Verdict.TIGHT]
+    now = replace(asking.memory(asking.question.workload, BOOK.accelerators["a100-sxm4-80"], Layout()))
+    asking.memory = lambda *_: replace(now, verdict=Verdict.TIGHT)
+    assert changes(asking, "a100-sxm4-80") == ()

@@ -79,6 +79,7 @@ def test_read(path, raw, value):
         ("training.micro_batch", 0, Code.OUT_OF_BOUNDS, "choose "),
         ("training.micro_batch", -1, Code.OUT_OF_BOUNDS, "choose "),
         ("training.micro_batch", 10**400, Code.OUT_OF_BOUNDS, "choose "),
+        ("serving.prompt_tokens", 10**9, Code.OUT_OF_BOUNDS, "choose from 1 to 16,777,216 tokens"),
         ("training.micro_batch", "9" * 5000, Code.BAD_VALUE, "shorter"),
         ("context", "4k", Code.BAD_VALUE, "4000 to some and 4096 to others"),
         ("training.tokens", float("nan"), Code.BAD_VALUE, "finite"),

@@ -64,7 +64,7 @@ BESIDE_THE_WORK = (
 def _parsed(request: Request, book: FactBook) -> Parsed | tuple[Finding, ...]:
     """The workload of a request whose model may be in files or on the Hub instead of in the book."""
     text = request.values.get("model")
-    if not isinstance(text, str) or text.strip() in book.model_ids:
+    if not isinstance(text, str) or not text.strip() or text.strip() in book.model_ids:
         return parse(request, book)
     from rackrate.app.checkpoint.find import own_model  # imported here: most models are bundled
 

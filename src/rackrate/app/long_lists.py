@@ -87,6 +87,8 @@ def context_over(path: str | Path, at: date | None = None) -> Context:
     Raises:
         Refused: it is none of these, was written with other facts, or knows prices that nobody had seen at ``at``.
     """
+    if not str(path).strip():
+        raise Refused([_refusal(Path("--offers"), "an empty text", _EXPECTED, "name a file or a folder")])
     source = _there(Path(path))
     book, own, day = facts(), own_files(), day_of_answer(at)
     if source.is_dir() or source.suffix.lower() == ".csv":
@@ -125,6 +127,8 @@ def _there(path: Path) -> Path:
     try:
         if path.is_dir() and not catalog.lists(path):
             raise Refused([_refusal(path, "a folder without offers*.csv", _EXPECTED, _SAY)])
+        if path.exists() and not (path.is_dir() or path.is_file()):
+            raise Refused([_refusal(path, "a pipe or a device", _EXPECTED, "write what it gives to a file first")])
         if not path.is_dir():
             with path.open("rb"):
                 pass

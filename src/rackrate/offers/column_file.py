@@ -191,8 +191,8 @@ class _File:
         self._path = path
         try:
             with path.open("rb") as file:
-                sound = _is_sound(file)
                 self._mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+                sound = _is_sound(file)
             if not sound:
                 raise _refused(path, Code.FILE_UNREADABLE, "changed since it was written, or of another version")
             length = int.from_bytes(self._mapped[:_LENGTH_BYTES], "little")

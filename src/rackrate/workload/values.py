@@ -60,7 +60,7 @@ def _within(key: Key) -> str:
     """The range to choose from; a key with no range of its own takes anything above 0."""
     if key.low >= key.high:
         return "choose a value above 0"
-    return f"choose from {key.low:g} to {key.high:g}{f' {key.unit}' if key.unit else ''}"
+    return f"choose{_span(key)}{f' {key.unit}' if key.unit else ''}"
 
 
 def _step(key: Key, wrong: Exception) -> str:
@@ -268,4 +268,8 @@ def _outside(key: Key, value: Value) -> bool:
 def _bounds(key: Key) -> str:
     if key.kind in {"bytes", "count", "hours"}:
         return ""
+    return _span(key)
+
+
+def _span(key: Key) -> str:
     return f" from {key.low:,g} to {key.high:,.0f}"
