@@ -151,3 +151,24 @@ def test_lots_are_listed_by_their_offers():
         assert [(one.reason, one.count, one.alone) for one in lots.left_out] == [
             (one.reason, one.count, one.alone) for one in plain.left_out
         ]
+
+
+@pytest.mark.parametrize(
+    ("given", "whole"),
+    [
+        ({"max_price": 0.05}, True),
+        ({"max_price_per_gpu": 0.05}, False),
+        ({"max_price_per_gpu": 0.7, "limits": Limits(gpus=("h100-sxm5-80",))}, False),
+        ({"max_price": 5.0, "limits": Limits(gpus=("h100-sxm5-80",), gpu_counts=(8,))}, True),
+        ({"max_price": 500.0, "max_price_per_gpu": 0.05, "limits": Limits(gpus=("a10",))}, False),
+    ],
+)
+def test_the_price_that_would_let_an_offer_in_is_its_own_rounded_up_to_four_digits(given, whole):
+    (left_out,) = (one for one in listed(listing(**given), ["per_gpu"]).left_out if one.reason is Reason.PRICE_ABOVE)
+    assert left_out.nearest is not None
+    assert left_out.change.knob == ("max_price" if whole else "max_price_per_gpu")
+    asked = price(HERE.catalog.table.offer(left_out.nearest))[0 if whole else 1]
+    after = Decimal(left_out.change.after)
+    assert asked * (1 - Decimal("1e-12")) <= after <= asked * Decimal("1.001")
+    assert len(after.normalize().as_tuple().digits) <= 4
+    assert Decimal(left_out.change.before) == Decimal(str(given[left_out.change.knob]))

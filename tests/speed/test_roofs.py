@@ -34,6 +34,8 @@ def test_one_stream_reads_the_weights_once_a_token():
     assert decode.ceiling_tokens_per_s == pytest.approx(2.039e12 / read, rel=1e-3)
     assert decode.bandwidth_share == pytest.approx(read / 2.039e12 / decode.seconds.likely, rel=1e-3)
     assert decode.limited_by is Bound.BANDWIDTH
+    busy = dict(decode.busy)
+    assert busy[Bound.BANDWIDTH] == max(busy.values()) > 0.8
 
 
 def test_a_prompt_is_two_flops_a_parameter_and_token():
@@ -58,6 +60,15 @@ def test_the_share_of_a_training_step_is_its_flop_utilisation():
         assert step.bandwidth_share is None
 
 
+@pytest.mark.parametrize("cards", [1, 2, 8])
+def test_the_share_of_a_step_on_several_cards_is_of_all_of_them(cards):
+    found, estimated = beside(
+        train(BOOK, LLAMA_7B, Task.FULL_FINETUNE), "a100-sxm4-80", "fsdp", Layout(data=cards, zero_stage=3)
+    )
+    (step,) = found.parts
+    assert step.arithmetic_share == pytest.approx(estimated.training.model_flop_utilisation.likely)
+
+
 def test_work_without_a_prompt_has_no_prefill():
     found, _ = beside(serve(BOOK, LLAMA_7B, prompt_tokens=0, output_tokens=200), "a40")
     assert [each.part for each in found.parts] == [Part.DECODE]
@@ -72,6 +83,16 @@ def test_replicas_add_up_and_a_serial_split_does_not():
     split, _ = beside(serve(BOOK, LLAMA_7B), "a40", "llama.cpp", Layout(pipeline=2, layer_split=True))
     alone, _ = beside(serve(BOOK, LLAMA_7B), "a40", "llama.cpp")
     assert part(split, Part.DECODE).ceiling_tokens_per_s == part(alone, Part.DECODE).ceiling_tokens_per_s
+
+
+@pytest.mark.parametrize("layout", [SINGLE, Layout(tensor=2), Layout(data=2), Layout(data=2, tensor=2)])
+def test_each_request_in_flight_gets_a_token_of_two_flops_a_parameter(layout):
+    """64 requests of Llama-2-7B over 312 TFLOPS a card; the token table is looked up, not multiplied."""
+    found, _ = beside(serve(BOOK, LLAMA_7B, concurrency=64), "a100-sxm4-80", layout=layout)
+    decode = part(found, Part.DECODE)
+    assert decode.tokens_per_s.likely * decode.seconds.likely == pytest.approx(64)
+    flop = 2 * (6_738_415_616 - 32_000 * 4_096) * 64 / (312e12 * layout.gpus)
+    assert decode.arithmetic_share * decode.seconds.likely == pytest.approx(flop, rel=1e-3)
 
 
 def test_a_card_without_bandwidth_has_no_roof():
@@ -102,6 +123,7 @@ def test_no_part_is_faster_than_its_roof(model, form, card, sizes, layout):
         assert each.share_of_ceiling == pytest.approx(max(each.bandwidth_share, each.arithmetic_share))
         assert each.tokens_per_s.high <= each.ceiling_tokens_per_s * (1 + 1e-9)
         assert each.limited_by in dict(each.busy)
+        assert all(0 < share <= 1 + 1e-9 for _, share in each.busy)
 
 
 def test_a_hidden_host_limits_nothing():
