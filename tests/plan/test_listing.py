@@ -32,6 +32,12 @@ def price(offer, currency="USD"):
     return whole, whole / (offer.gpus * Decimal(repr(offer.share)))
 
 
+def sold_gb(offer):
+    """GB as sold of one card; None where the cards that it can be differ or are not known."""
+    sizes = {HERE.book.accelerators[card].memory_sold_gb for card in offer.cards}
+    return Decimal(repr(sizes.pop())) if len(sizes) == 1 else None
+
+
 @dataclass
 class Case:
     given: dict
@@ -55,6 +61,12 @@ CASES = {
     "per gpu": Case(
         {"max_price_per_gpu": 2.0, "currency": "EUR"},
         lambda o: price(o, "EUR")[1] is not None and price(o, "EUR")[1] <= 2,
+    ),
+    "four or more": Case({"min_gpus": 4}, lambda o: o.gpus >= 4),
+    "seen from the day on": Case({"seen_since": date(2026, 7, 20)}, lambda o: o.observed_on >= date(2026, 7, 20)),
+    "both prices": Case(
+        {"max_price": 8.0, "max_price_per_gpu": 2.0},
+        lambda o: None not in price(o) and price(o)[0] <= 8 and price(o)[1] <= 2,
     ),
     "seen": Case({"seen_since": date(2026, 6, 1)}, lambda o: o.observed_on >= date(2026, 6, 1)),
     "spot": Case({"limits": Limits(markets=("spot",))}, lambda o: o.market == "spot"),
@@ -102,6 +114,8 @@ def test_the_words_are_those_that_there_are():
         ("price", lambda o: price(o)[0]),
         ("per_gpu", lambda o: price(o)[1]),
         ("gpus", lambda o: o.gpus),
+        ("memory", sold_gb),
+        ("per_gb", lambda o: price(o)[1] / sold_gb(o) if price(o)[1] and sold_gb(o) else None),
         ("seen", lambda o: o.observed_on.toordinal()),
         ("provider", lambda o: o.provider.casefold()),
         ("market", lambda o: o.market),
@@ -172,3 +186,16 @@ def test_the_price_that_would_let_an_offer_in_is_its_own_rounded_up_to_four_digi
     assert asked * (1 - Decimal("1e-12")) <= after <= asked * Decimal("1.001")
     assert len(after.normalize().as_tuple().digits) <= 4
     assert Decimal(left_out.change.before) == Decimal(str(given[left_out.change.knob]))
+
+
+@pytest.mark.parametrize("most", [None, 4])
+def test_the_number_of_cards_to_ask_for_is_that_of_the_offer(most):
+    """The least where the offer has fewer, else the most."""
+    given = {"limits": Limits(gpus=("h100-sxm5-80",), max_gpus=most), "min_gpus": 4}
+    (left_out,) = (one for one in listed(listing(**given), ["per_gpu"]).left_out if one.reason is Reason.GPU_COUNT)
+    offer = HERE.catalog.table.offer(left_out.nearest)
+    assert left_out.change.after == str(offer.gpus)
+    assert left_out.change.knob == ("min_gpus" if offer.gpus < 4 else "limits.max_gpus")
+    eight = listing(limits=Limits(gpus=("h100-sxm5-80",), max_gpus=4, providers=("aws",)), min_gpus=1)
+    (above,) = (one for one in listed(eight, ["per_gpu"]).left_out if one.reason is Reason.GPU_COUNT)
+    assert (above.change.knob, above.change.after) == ("limits.max_gpus", "8")
