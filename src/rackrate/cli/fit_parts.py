@@ -54,13 +54,6 @@ def more(document: FitDocument) -> Iterator[Part]:
     yield from _cheapest(document)
 
 
-_LONG = ("counted for requests that all fill the context",)
-
-
-def _serves(document: FitDocument) -> bool:
-    return any(size.knob.startswith("serving.") for size in document.largest)
-
-
 def _largest(size: LargestDoc) -> str:
     name = _SIZES[size.knob]
     if not size.value:
