@@ -20,7 +20,7 @@ from rackrate.facts.accelerator import Accelerator
 from rackrate.facts.access import AccessFact, access_fact
 from rackrate.facts.billing import BillingRules
 from rackrate.facts.book import FactBook
-from rackrate.facts.engine import Engine
+from rackrate.facts.engine import Engine, versioned
 from rackrate.facts.lazy import LazyMapping
 from rackrate.facts.model import Model
 from rackrate.units import parse_day
@@ -59,7 +59,7 @@ def load(data: Path = DATA) -> FactBook:
         model_ids=tuple(models),
         model=LazyMapping(models, _model_maker(files["models.csv"])).__getitem__,
         engine_ids=tuple(engines),
-        engine=LazyMapping(engines, _engine).__getitem__,
+        engine=versioned(LazyMapping(engines, _engine).__getitem__),
         rates=rows.exchange_rates(_table(files["exchange_rates.csv"])),
         digest=digest,
         seen_at=seen_at,

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from enum import StrEnum
 
 from rackrate.evidence import Range
-from rackrate.values import Value
+from rackrate.values import Value, replace
 
 
 class Host(StrEnum):
@@ -94,13 +96,22 @@ class SpeedPolicy(Value, frozen=True, kw_only=True):
     vector_kernels: bool = False
 
 
+class Older(Value, frozen=True, kw_only=True):
+    """The policies of an engine before some version."""
+
+    before: str
+    serving: ServingPolicy | None
+    training: TrainingPolicy | None
+
+
 class Engine(Value, frozen=True, kw_only=True):
     """One engine at one range of versions.
 
     ``tasks`` are the task ids it can run; ``parallel`` the layouts it knows
     (``tensor``, ``pipeline``, ``data``, ``zero``, ``layer_split``);
     ``weight_formats`` the formats it loads; ``vendors`` the accelerator vendors
-    it runs on; ``min_compute_capability`` for NVIDIA cards.
+    it runs on; ``min_compute_capability`` for NVIDIA cards. ``older`` are the
+    policies that it had before, the oldest version first.
     """
 
     id: str
@@ -117,3 +128,28 @@ class Engine(Value, frozen=True, kw_only=True):
     serving: ServingPolicy | None = None
     training: TrainingPolicy | None = None
     notes: str = ""
+    older: tuple[Older, ...] = ()
+
+    def at(self, version: str) -> Engine:
+        """The engine as it was at ``version``, e.g. ``"4.38.2"``; its id then says so."""
+        asked = version_parts(version)
+        for then in self.older:
+            if asked < version_parts(then.before):
+                found = replace(self, serving=then.serving, training=then.training, older=())
+                return replace(found, id=f"{self.id}=={version}")
+        return replace(self, id=f"{self.id}=={version}", older=())
+
+
+def version_parts(version: str) -> tuple[int, ...]:
+    """A version as numbers, to compare; what follows them (``.dev0``, ``rc1``) does not count."""
+    return tuple(int(number) for number in re.findall(r"\d+", version)[:3])
+
+
+def versioned(look_up: Callable[[str], Engine]) -> Callable[[str], Engine]:
+    """``look_up`` that also knows ids with a version, such as ``transformers==4.38.2``."""
+
+    def found(name: str) -> Engine:
+        engine_id, _, version = name.partition("==")
+        return look_up(engine_id).at(version) if version else look_up(engine_id)
+
+    return found

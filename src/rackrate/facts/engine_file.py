@@ -6,11 +6,12 @@ from collections.abc import Iterable, Mapping
 from datetime import date
 
 from rackrate.evidence import Range
-from rackrate.facts.engine import Engine, Host, ServingPolicy, SpeedPolicy, TrainingPolicy
+from rackrate.facts.engine import Engine, Host, Older, ServingPolicy, SpeedPolicy, TrainingPolicy
 from rackrate.units import GIB
 
 _TOP = {"id", "title", "versions", "seen_at", "source", "tasks", "parallel", "weight_formats", "vendors"}
-_TOP_OPTIONAL = {"min_compute_capability", "notes", "serving", "training", "speed"}
+_TOP_OPTIONAL = {"min_compute_capability", "notes", "serving", "training", "speed", "before"}
+_BEFORE = {"version", "serving", "training"}
 _SERVING = {
     "memory_share", "share_of", "page_tokens", "window_saves", "default_context", "default_sequences",
     "batched_tokens", "mla_cache_padding", "full_prompt_logits", "continuous_batching", "graph_gib",
@@ -31,7 +32,7 @@ class Section:
 
     def __init__(self, values: Mapping[str, object], where: str, known: Iterable[str]) -> None:
         self._values = values
-        self._where = where
+        self.where = where
         for key in values:
             if key not in known:
                 raise ValueError(f"{where}.{key}: unknown key; known: {', '.join(sorted(known))}")
@@ -40,7 +41,7 @@ class Section:
         value = self._values.get(key)
         if not isinstance(value, types) or (isinstance(value, bool) and bool not in types):
             wanted = " or ".join(t.__name__ for t in types)
-            raise ValueError(f"{self._where}.{key}: {value!r} is not {wanted}")
+            raise ValueError(f"{self.where}.{key}: {value!r} is not {wanted}")
         return value
 
     def text(self, key: str) -> str:
@@ -81,10 +82,14 @@ class Section:
         """Whether the key is there."""
         return key in self._values
 
+    def table(self, key: str) -> dict[str, object]:
+        """A table as it reads."""
+        value = self._of(key, dict)
+        return value if isinstance(value, dict) else {}
+
     def section(self, key: str, known: Iterable[str]) -> Section:
         """A table below this one."""
-        value = self._of(key, dict)
-        return Section(value if isinstance(value, dict) else {}, f"{self._where}.{key}", known)
+        return Section(self.table(key), f"{self.where}.{key}", known)
 
 
 def engine(document: Mapping[str, object], where: str = "engine") -> Engine:
@@ -109,7 +114,28 @@ def engine(document: Mapping[str, object], where: str = "engine") -> Engine:
         serving=_serving(top.section("serving", _SERVING)) if top.has("serving") else None,
         training=_training(top.section("training", _TRAINING)) if top.has("training") else None,
         notes=top.text("notes") if top.has("notes") else "",
+        older=_older(top),
     )
+
+
+def _older(top: Section) -> tuple[Older, ...]:
+    """The policies before each version named, the oldest first: what a section does not say is as in the next newer."""
+    if not top.has("before"):
+        return ()
+    now = {name: top.table(name) for name in ("serving", "training") if top.has(name)}
+    found = []
+    for number, document in enumerate(top.items("before")):
+        then = Section(document if isinstance(document, dict) else {}, f"{top.where}.before[{number}]", _BEFORE)
+        now = {name: {**part, **(then.table(name) if then.has(name) else {})} for name, part in now.items()}
+        parts = Section(now, then.where, _BEFORE)
+        found.append(
+            Older(
+                before=then.text("version"),
+                serving=_serving(parts.section("serving", _SERVING)) if "serving" in now else None,
+                training=_training(parts.section("training", _TRAINING)) if "training" in now else None,
+            )
+        )
+    return tuple(reversed(found))
 
 
 def _capability(top: Section) -> tuple[int, int] | None:

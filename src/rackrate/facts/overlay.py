@@ -25,7 +25,7 @@ from rackrate.facts import rows
 from rackrate.facts.accelerator import Accelerator
 from rackrate.facts.billing import BillingRule, BillingRules
 from rackrate.facts.book import FactBook
-from rackrate.facts.hosted import HostedPrice, hosted_price
+from rackrate.facts.engine import versioned
 from rackrate.facts.lazy import LazyMapping
 from rackrate.facts.own_rows import OwnRow
 from rackrate.facts.validate_own import Base, OwnFacts
@@ -53,7 +53,7 @@ def laid_over(base: Base, own: OwnFacts) -> FactBook:
         model_ids=tuple(dict.fromkeys((*book.model_ids, *models))),
         model=_either(models, book.model),
         engine_ids=tuple(dict.fromkeys((*book.engine_ids, *engines))),
-        engine=_either(engines, book.engine),
+        engine=versioned(_either(engines, book.engine)),
         rates=_rates(book.rates, own.rows["exchange_rates.csv"]),
     )
 

@@ -104,11 +104,12 @@ def named_engine(draft: Draft, book: FactBook) -> Engine | None:
     text = draft.text("engine")
     if text is None:
         return None
-    found = resolve_engine(text, book.engine_ids)
+    name, mark, version = text.partition("==")
+    found = resolve_engine(name, book.engine_ids)
     if isinstance(found, Finding):
         draft.findings.append(replace(found, subject=draft.subject("engine")))
         return None
-    return book.engine(found)
+    return book.engine(f"{found}{mark}{version.strip()}")
 
 
 def named_format(draft: Draft, book: FactBook) -> WeightFormat | None:

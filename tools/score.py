@@ -1,0 +1,82 @@
+"""Score estimates against published measurements: ``python tools/score.py memory FILE.csv [--json]``.
+
+``--models extra.csv`` adds models in the columns of the bundled models.csv. The
+estimates are made from the bundled facts alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from scoring import memory
+from scoring.cells import Row, read_rows
+from scoring.memory_rows import extra_models
+
+from rackrate.facts.book import FactBook
+from rackrate.facts.bundled import load
+
+SUBJECTS: dict[str, Callable[[Iterable[Row], FactBook], dict[str, Any]]] = {"memory": memory.score}
+"""What can be scored: the function that turns rows into a document."""
+
+LISTED = ("by_task", "by_engine", "by_source")
+COLUMNS = ("scored", "median_abs_error", "p90_abs_error", "bias", "share_above_high", "share_under_10", "width_p50")
+
+
+def book_with(models: Path | None) -> FactBook:
+    """The bundled facts, with the models of a file."""
+    book = load()
+    if models is None:
+        return book
+    with models.open(encoding="utf-8", newline="") as lines:
+        return extra_models(book, {row["id"]: row for row in csv.DictReader(lines)})
+
+
+def shown(found: dict[str, Any]) -> str:
+    """A score for people: per cent, one line a group."""
+    lines = [f"{found['scored']} of {found['rows']} rows scored exactly"]
+    lines += [f"  {name}: {count} rows" for name, count in found["skipped"].items()]
+    lines += ["", _head(), _line("all", found)]
+    for group in LISTED:
+        lines += ["", f"{group.replace('_', ' ')}:"]
+        lines += [_line(name, each) for name, each in found[group].items()]
+    lines += ["", *(f"{name}: {found[name]}" for name in ("share_wrong_fit", "width_p90"))]
+    lines += ["", f"bounds: {found['bounds']}", "components:"]
+    lines += [f"  {name}: {each['errors']}" for name, each in found["components"].items()]
+    lines += ["", "worst:"]
+    lines += [f"  {w['id']:>8} {w['error']:+7.1%}  {w['measured_gib']:>9} GiB, estimate {w['predicted_gib']}"
+              for w in found["worst"]]  # fmt: skip
+    return "\n".join(lines)
+
+
+def _head() -> str:
+    return f"{'':<44}" + "".join(f"{name.removesuffix('_error').removeprefix('share_'):>14}" for name in COLUMNS)
+
+
+def _line(name: str, each: dict[str, Any]) -> str:
+    cells = [each[column] for column in COLUMNS]
+    return f"{name[:43]:<44}" + f"{cells[0]:>14}" + "".join(
+        f"{'' if cell is None else format(cell, '.1%'):>14}" for cell in cells[1:]
+    )  # fmt: skip
+
+
+def main(arguments: list[str]) -> int:
+    """Print the score of a table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("subject", choices=sorted(SUBJECTS))
+    parser.add_argument("file", type=Path)
+    parser.add_argument("--models", type=Path, help="more models, in the columns of models.csv")
+    parser.add_argument("--json", action="store_true", help="print a JSON document")
+    said = parser.parse_args(arguments)
+    found = SUBJECTS[said.subject](read_rows(said.file), book_with(said.models))
+    print(json.dumps(found, indent=2, ensure_ascii=False) if said.json else shown(found))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

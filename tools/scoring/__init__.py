@@ -1,0 +1,1 @@
+"""Scoring: the estimates held against published measurements, row by row."""

@@ -1,0 +1,239 @@
+"""Memory rows: a published measurement becomes the workload, layout and card that it was made with.
+
+The workload goes through the same door as a user's: a table of keys, read by
+``rackrate.app.asking``. What a row does not say keeps the default.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from rackrate.app.asking import read_workload
+from rackrate.evidence import Fact, Kind
+from rackrate.facts.accelerator import Accelerator
+from rackrate.facts.book import FactBook
+from rackrate.facts.engine import Engine
+from rackrate.facts.names import resolve_engine, resolve_model
+from rackrate.problems import Finding, Refused
+from rackrate.units import GIB
+from rackrate.values import Value
+from rackrate.workload.layout import Layout
+from rackrate.workload.workload import Workload
+from scoring.cells import Row
+
+FORMATS = {"awq-g128": "awq-int4", "awq": "awq-int4", "int8-bnb": "int8", "gptq-g128": "gptq-int4", "fp16": "fp16"}
+"""Names of formats in the tables, where they differ from the bundled ones."""
+
+OPTIMIZERS = {
+    "adamw-torch": "adamw",
+    "adamw-torch-fused": "adamw-fused",
+    "adamw-bnb-8bit": "adamw-8bit",
+    "lora-fa": "adamw",
+    "none": "",
+}
+TARGETS = {
+    "c_attn": ("q", "k", "v"), "c_proj": ("o", "down"), "w1": ("up",), "w2": ("gate",), "mlp": ("gate", "up", "down"),
+    "head": ("head",), "all-linear": ("all",), "all": ("all",), "see yaml": ("all",),
+    "qkv": ("q", "k", "v"), "query_key_value": ("q", "k", "v"),
+}  # fmt: skip
+TARGET_NAMES = ("q", "k", "v", "o", "gate", "up", "down")
+
+TASK_ENGINES = {"inference": "transformers", "full_finetune": "transformers", "pretrain": "fsdp"}
+"""Engines for rows of engines that are not known: the plain ones."""
+
+ADAPTER_ENGINE = "peft-trl"
+
+
+class NotScored(Exception):
+    """Why a row is not scored."""
+
+
+class Case(Value, frozen=True, kw_only=True):
+    """What to estimate for one row; ``card`` is hypothetical where the row names none."""
+
+    workload: Workload
+    layout: Layout
+    engine: Engine
+    card: Accelerator
+
+
+def case_of(row: Row, book: FactBook) -> Case:
+    """The workload of a row.
+
+    Raises:
+        NotScored: the row cannot be understood; the text says why.
+    """
+    task = row.text("norm_task")
+    if not task:
+        raise NotScored("a method that is not among the tasks")
+    engine = engine_name(row, task, book)
+    if isinstance(resolve_model(row.text("model_id"), book.model_ids), Finding):
+        raise NotScored("model not known: give its numbers with --models")
+    try:
+        workload = read_workload(asked(row, task, engine), {}, book).workload
+    except Refused as refused:
+        raise NotScored(_why(refused)) from refused
+    return Case(
+        workload=workload,
+        layout=layout_of(row),
+        engine=book.engine(workload.engine_id),
+        card=card_of(row, book),
+    )
+
+
+def _why(refused: Refused) -> str:
+    first = refused.findings[0]
+    about = first.subject if first.subject not in {"model", "--model"} else "model"
+    return f"{about}: {first.code}"
+
+
+def engine_name(row: Row, task: str, book: FactBook) -> str:
+    """The engine of a row with its version if stated, or the plain one that does the task."""
+    name = row.text("norm_engine")
+    found = resolve_engine(name, book.engine_ids)
+    adapters = task in {"lora", "qlora"}
+    if isinstance(found, Finding) or task not in book.engine(found).tasks:
+        usual = ADAPTER_ENGINE if adapters else TASK_ENGINES.get(task, "")
+        if not usual:
+            raise NotScored(f"engine {name or 'not stated'} for {task}")
+        return usual
+    version = re.search(r"\d+\.\d+(?:\.\d+)?", row.text("framework"))
+    return f"{found}=={version.group()}" if version else found
+
+
+def asked(row: Row, task: str, engine: str) -> dict[str, object]:
+    """The table of keys that a user would write for this row."""
+    keys: dict[str, object] = {"model": row.text("model_id"), "task": task, "engine": engine}
+    form = row.text("weight_format")
+    if form:
+        keys["quantization"] = FORMATS.get(form, form)
+    if row.text("compute_dtype") in {"bf16", "fp16", "fp32"}:
+        keys["precision"] = row.text("compute_dtype")
+    if task == "inference":
+        keys["serving"] = _serving(row)
+    else:
+        keys["training"] = _training(row, task)
+    return keys
+
+
+def _serving(row: Row) -> dict[str, object]:
+    prompt, new = row.whole("prompt_tokens"), row.whole("new_tokens")
+    total = row.whole("norm_seq_len") or prompt + new
+    if not total and not new:
+        raise NotScored("no tokens stated")
+    prompt = prompt or max(1, total - new)
+    return {
+        "prompt_tokens": prompt,
+        "output_tokens": max(1, new),
+        "context_tokens": max(total, prompt + max(1, new)),
+        "concurrency": max(1, row.whole("norm_batch", 1)),
+    }
+
+
+def _training(row: Row, task: str) -> dict[str, object]:
+    batch, tokens = row.whole("norm_batch"), row.whole("norm_seq_len")
+    if not batch or not tokens:
+        raise NotScored("no batch or no sequence length stated")
+    replicas = max(1, row.whole("dp", 1))
+    keys: dict[str, object] = {
+        "sequence_tokens": tokens,
+        "micro_batch": batch,
+        "global_batch": batch * replicas * accumulation(row),
+        "checkpointing": checkpointing(row),
+        "packed": True,
+    }
+    optimizer = OPTIMIZERS.get(row.text("optimizer_id"), row.text("optimizer_id"))
+    if optimizer:
+        keys["optimizer"] = optimizer
+    if task in {"lora", "qlora"}:
+        keys |= _adapters(row)
+    elif row.text("compute_dtype") != "fp32":
+        keys["pure_16bit"] = row.text("param_dtype_trainable") in {"bf16", "fp16"}
+    return keys
+
+
+def _adapters(row: Row) -> dict[str, object]:
+    keys: dict[str, object] = {}
+    if row.whole("lora_rank"):
+        keys["lora_rank"] = row.whole("lora_rank")
+    targets = targets_of(row.text("lora_targets"))
+    if targets:
+        keys["lora_targets"] = list(targets)
+    return keys
+
+
+def targets_of(text: str) -> tuple[str, ...]:
+    """The linear layers that a row names; what has no adapter here is left out."""
+    found: dict[str, None] = {}
+    for word in filter(None, (part.strip() for part in text.split(","))):
+        for name in TARGETS.get(word, (word.removesuffix("_proj"),)):
+            if name in TARGET_NAMES or name == "all":
+                found[name] = None
+    return tuple(found)
+
+
+def accumulation(row: Row) -> int:
+    """Micro-batches of one step, as the notes say (``grad accum 4``)."""
+    said = re.search(r"accum\w*\D{0,4}(\d+)", row.text("notes"))
+    return int(said.group(1)) if said else 1
+
+
+def checkpointing(row: Row) -> str:
+    """Which activations are recomputed: the flag and the words of the row."""
+    said = row.text("grad_ckpt").casefold()
+    if said.startswith("selective"):
+        return "selective"
+    if said.startswith(("full", "yes")) or (row.flag("grad_checkpointing") and not said.startswith("no")):
+        return "full"
+    return "none"
+
+
+def layout_of(row: Row) -> Layout:
+    """How the model is spread; a naive split of layers counts as a pipeline."""
+    data = max(1, row.whole("dp", 1)) * max(1, row.whole("cp", 1))
+    pipeline = max(1, row.whole("pp", 1))
+    return Layout(
+        tensor=max(1, row.whole("tp", 1)),
+        pipeline=pipeline,
+        data=data,
+        zero_stage=row.whole("zero_stage"),
+        layer_split=pipeline > 1 and row.text("norm_task") == "inference",
+    )
+
+
+def card_of(row: Row, book: FactBook) -> Accelerator:
+    """The card of the row, or one with memory for anything (only its CUDA context matters)."""
+    found = book.accelerators.get(row.text("gpu_id"))
+    return found if found is not None else hypothetical(1024.0)
+
+
+def hypothetical(gigabytes: float, capability: tuple[int, int] = (8, 0)) -> Accelerator:
+    """A card whose driver reports this many GiB."""
+    total = Fact(value=gigabytes * GIB, unit="bytes", kind=Kind.ASSUMED, source="a hypothetical card")
+    return Accelerator(
+        id=f"hypothetical-{gigabytes:g}",
+        vendor="NVIDIA",
+        product=f"hypothetical card of {gigabytes:g} GB",
+        architecture="",
+        form_factor="",
+        memory_type="HBM2e",
+        memory_sold_gb=gigabytes,
+        compute_capability=capability,
+        launch_year=2020,
+        facts={"memory_total_bytes": total},
+    )
+
+
+def extra_models(book: FactBook, cells: Mapping[str, Mapping[str, str]]) -> FactBook:
+    """The book with models more, from rows in the columns of models.csv; a bundled model of the same id stays."""
+    from rackrate.facts.rows import model
+    from rackrate.values import replace
+
+    more = {name: row for name, row in cells.items() if name not in book.model_ids}
+    known = book.model
+    return replace(
+        book,
+        model_ids=(*book.model_ids, *more),
+        model=lambda name: model(dict(more[name])) if name in more else known(name),
+    )
