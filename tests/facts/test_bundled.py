@@ -17,7 +17,7 @@ from rackrate.facts.records import Claim, MigProfile, Provider
 
 ENGINES = {
     "vllm", "sglang", "tensorrt-llm", "llama.cpp", "transformers", "torchtune", "axolotl", "peft-trl", "deepspeed",
-    "fsdp", "diffusers",
+    "fsdp", "diffusers", "litgpt", "autoawq",
 }  # fmt: skip
 
 

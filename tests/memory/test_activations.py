@@ -9,7 +9,7 @@ from rackrate.memory.activations import (
     saved_bytes_per_token,
     selective_bytes_per_token,
 )
-from rackrate.memory.logits import loss_bytes
+from rackrate.memory.logits import Loss, loss_bytes
 from rackrate.values import replace
 
 PLAIN = Pass(
@@ -96,13 +96,15 @@ def test_vllm_profile_of_llama_3_8b_is_about_one_gib_at_8192_tokens(book):
 
 def test_plain_cross_entropy_of_4096_tokens_and_151936_words_peaks_near_7_gib():
     # NVIDIA-NeMo/Automodel#2336: 2.32 GiB a copy, 6.54 GiB asked for at the crash.
-    kept, peak = loss_bytes("full", 4096, 151_936, 2048)
+    kept, peak = loss_bytes(Loss(kind="full", chunked_bytes=2.25), 4096, 151_936, 2048)
     assert kept / 2**30 == pytest.approx(2.32, abs=0.01)
     assert 6.0 < peak / 2**30 < 7.1
 
 
 def test_chunked_and_fused_losses_are_smaller():
-    peaks = [loss_bytes(kind, 4096, 128_256, 4096)[1] for kind in ("full", "chunked", "fused")]
+    peaks = [
+        loss_bytes(Loss(kind=kind, chunked_bytes=2.25), 4096, 128_256, 4096)[1] for kind in ("full", "chunked", "fused")
+    ]
     assert peaks == sorted(peaks, reverse=True)
 
 

@@ -2,7 +2,7 @@ import pytest
 
 from rackrate.evidence import Unknown
 from rackrate.memory.adapters import adapter_params
-from rackrate.memory.optimizer import parts, state_bytes, step_temporary_bytes
+from rackrate.memory.optimizer import form, state_bytes, step_temporary_bytes
 
 N, E = 7e9, 0.5e9
 
@@ -42,15 +42,28 @@ def test_an_optimizer_that_is_not_known_is_not_free():
 
 @pytest.mark.parametrize(
     ("optimizer", "expected"),
-    [("adamw", 2 * N), ("adamw-8bit", 0), ("paged-adamw", 0), ("lion", 0), ("sgd", 0)],
+    [
+        ("adamw", 2 * N),
+        ("adamw-fused", 0),
+        ("adamw-loop", 2 * E),
+        ("adamw-8bit", 0),
+        ("paged-adamw", 0),
+        ("lion", 0),
+        ("sgd", 0),
+        ("adafactor", 8 * E),
+        ("muon", 6 * E),
+    ],
 )
-def test_only_plain_adamw_makes_a_copy_at_the_step(optimizer, expected):
-    assert step_temporary_bytes(optimizer, N, 2) == expected
+def test_working_memory_of_the_step(optimizer, expected):
+    assert step_temporary_bytes(optimizer, N, 2, E) == expected
 
 
-def test_ids_have_three_parts():
-    assert parts("paged-adamw-8bit") == ("adamw", True, True)
-    assert parts("adafactor") == ("adafactor", False, False)
+def test_an_id_has_a_base_and_the_way_it_is_run():
+    paged = form("paged-adamw-8bit")
+    assert (paged.base, paged.eight_bit, paged.paged, paged.fused, paged.loop) == ("adamw", True, True, False, False)
+    assert form("adamw-fused").fused
+    assert form("adamw-loop").loop
+    assert form("adafactor").base == "adafactor"
 
 
 @pytest.mark.parametrize(

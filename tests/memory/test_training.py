@@ -45,7 +45,8 @@ def test_pure_16_bit_peaks_at_ten_bytes_a_parameter_at_the_step(book, a100_80, t
     # Two-step simulation of Llama-2-7B with torch's multi-tensor AdamW: 62.76 GiB at the step.
     found = measure(train(book, LLAMA_7B, Task.FULL_FINETUNE, pure_16bit=True), a100_80, trainer)
     assert found.peak_phase is Phase.STEP
-    assert found.allocated.likely / GIB == pytest.approx(62.76, abs=0.05)
+    beside = likely(found, "workspace") + likely(found, "unnamed")  # not in the simulation
+    assert (found.allocated.likely - beside) / GIB == pytest.approx(62.76, abs=0.05)
     assert found.verdict is Verdict.FITS
 
 

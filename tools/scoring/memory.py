@@ -11,13 +11,13 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
-from rackrate.evidence import Range, Unknown
+from rackrate.evidence import Range, Unknown, add_independent
 from rackrate.facts.book import FactBook
 from rackrate.memory.estimate import demand, fit_on
 from rackrate.memory.estimate_types import MemoryEstimate, Verdict
 from rackrate.memory.overhead import visible_bytes
 from rackrate.units import GIB
-from rackrate.values import Value
+from rackrate.values import Value, replace
 from scoring.cells import Row
 from scoring.memory_bounds import component, satisfied
 from scoring.memory_rows import Case, NotScored, case_of, hypothetical
@@ -106,6 +106,8 @@ def scored(row: Row, book: FactBook) -> Scored:
     case = case_of(row, book)
     found = estimated(case)
     span = predicted(row, found)
+    if case.layout.pipeline > 1 and row.text("scope").startswith("sum"):
+        span = total_over_stages(row, case)
     measured = row.number("measured_bytes")
     if not measured:
         raise NotScored("no measurement")
@@ -134,6 +136,14 @@ def estimated(case: Case) -> MemoryEstimate:
     if isinstance(found, Unknown):
         raise NotScored(found.reason.replace(case.workload.model.id, "the model"))
     return found
+
+
+def total_over_stages(row: Row, case: Case) -> Range:
+    """The sum of every card's own peak, for a model split by layers over two cards."""
+    needed = demand(case.workload, case.layout, case.engine)
+    assert not isinstance(needed, Unknown)
+    each = [fit_on(replace(needed, stages=(stage,)), case.card) for stage in needed.stages]
+    return add_independent(predicted(row, found) for found in each if not isinstance(found, Unknown))
 
 
 def predicted(row: Row, found: MemoryEstimate) -> Range:

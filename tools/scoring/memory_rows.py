@@ -25,13 +25,9 @@ from scoring.cells import Row
 FORMATS = {"awq-g128": "awq-int4", "awq": "awq-int4", "int8-bnb": "int8", "gptq-g128": "gptq-int4", "fp16": "fp16"}
 """Names of formats in the tables, where they differ from the bundled ones."""
 
-OPTIMIZERS = {
-    "adamw-torch": "adamw",
-    "adamw-torch-fused": "adamw-fused",
-    "adamw-bnb-8bit": "adamw-8bit",
-    "lora-fa": "adamw",
-    "none": "",
-}
+OPTIMIZERS = {"lora-fa": "adamw", "none": ""}
+"""Names of optimizers in the tables that a workload file does not know."""
+
 TARGETS = {
     "c_attn": ("q", "k", "v"), "c_proj": ("o", "down"), "w1": ("up",), "w2": ("gate",), "mlp": ("gate", "up", "down"),
     "head": ("head",), "all-linear": ("all",), "all": ("all",), "see yaml": ("all",),
@@ -39,10 +35,22 @@ TARGETS = {
 }  # fmt: skip
 TARGET_NAMES = ("q", "k", "v", "o", "gate", "up", "down")
 
+ACCUMULATING = frozenset({"litgpt"})
+"""Engines whose recipes accumulate gradients unless told otherwise (litgpt config_hub: global_batch_size)."""
+
+SHORT_TOKENS = 128
+"""A length for rows that bound weights and states alone."""
+
 TASK_ENGINES = {"inference": "transformers", "full_finetune": "transformers", "pretrain": "fsdp"}
 """Engines for rows of engines that are not known: the plain ones."""
 
 ADAPTER_ENGINE = "peft-trl"
+
+BEFORE_SDPA = "4.35"
+"""The last version of transformers whose attention was eager unless told otherwise."""
+
+
+QUANTISED = frozenset({"int8-bnb", "int8", "nf4", "nf4-dq", "gptq-int4", "awq-g128"})
 
 
 class NotScored(Exception):
@@ -67,6 +75,10 @@ def case_of(row: Row, book: FactBook) -> Case:
     task = row.text("norm_task")
     if not task:
         raise NotScored("a method that is not among the tasks")
+    if "+emb" in row.text("task"):
+        raise NotScored("embedding and head trained beside adapters")
+    if task == "lora" and row.text("weight_format") in QUANTISED:
+        task = "qlora"
     engine = engine_name(row, task, book)
     if isinstance(resolve_model(row.text("model_id"), book.model_ids), Finding):
         raise NotScored("model not known: give its numbers with --models")
@@ -93,13 +105,21 @@ def engine_name(row: Row, task: str, book: FactBook) -> str:
     name = row.text("norm_engine")
     found = resolve_engine(name, book.engine_ids)
     adapters = task in {"lora", "qlora"}
-    if isinstance(found, Finding) or task not in book.engine(found).tasks:
+    form = FORMATS.get(row.text("weight_format"), row.text("weight_format"))
+    if (
+        isinstance(found, Finding)
+        or task not in book.engine(found).tasks
+        or (form and form not in book.engine(found).weight_formats)
+    ):
         usual = ADAPTER_ENGINE if adapters else TASK_ENGINES.get(task, "")
         if not usual:
             raise NotScored(f"engine {name or 'not stated'} for {task}")
         return usual
     version = re.search(r"\d+\.\d+(?:\.\d+)?", row.text("framework"))
-    return f"{found}=={version.group()}" if version else found
+    if version:
+        return f"{found}=={version.group()}"
+    old = found == "transformers" and row.text("attention_impl") == "eager"
+    return f"{found}=={BEFORE_SDPA}" if old else found
 
 
 def asked(row: Row, task: str, engine: str) -> dict[str, object]:
@@ -133,16 +153,25 @@ def _serving(row: Row) -> dict[str, object]:
 
 def _training(row: Row, task: str) -> dict[str, object]:
     batch, tokens = row.whole("norm_batch"), row.whole("norm_seq_len")
+    if row.text("score_reason").startswith("static"):
+        batch, tokens = batch or 1, tokens or SHORT_TOKENS
     if not batch or not tokens:
         raise NotScored("no batch or no sequence length stated")
-    replicas = max(1, row.whole("dp", 1))
     keys: dict[str, object] = {
         "sequence_tokens": tokens,
         "micro_batch": batch,
-        "global_batch": batch * replicas * accumulation(row),
         "checkpointing": checkpointing(row),
-        "packed": True,
+        "packed": "longest" not in row.text("notes"),
+        "compiled": compiled(row),
+        "step_in_backward": row.flag("optimizer_in_backward"),
+        "offload": offload(row),
     }
+    if row.text("norm_engine") not in ACCUMULATING:
+        keys["global_batch"] = batch * max(1, row.whole("dp", 1)) * accumulation(row)
+    if row.text("loss_impl") in {"full", "chunked", "fused"}:
+        keys["loss"] = row.text("loss_impl")
+    if row.text("attention_impl") in {"flash", "sdpa", "eager"}:
+        keys["attention"] = row.text("attention_impl")
     optimizer = OPTIMIZERS.get(row.text("optimizer_id"), row.text("optimizer_id"))
     if optimizer:
         keys["optimizer"] = optimizer
@@ -171,6 +200,21 @@ def targets_of(text: str) -> tuple[str, ...]:
             if name in TARGET_NAMES or name == "all":
                 found[name] = None
     return tuple(found)
+
+
+def compiled(row: Row) -> bool:
+    """Whether layers are compiled; in torchtune's table of steps that add up, chunks come after compiling."""
+    notes = row.text("notes").casefold()
+    later = "cumulative" in notes and row.text("loss_impl") == "chunked"
+    return later or ("compile" in notes and "eager" not in notes)
+
+
+def offload(row: Row) -> str:
+    """What waits in the host's memory."""
+    if "offload" in row.text("grad_ckpt"):
+        return "activations"
+    said = row.text("offload")
+    return {"optimizer": "optimizer", "params+optimizer": "parameters"}.get(said, "none")
 
 
 def accumulation(row: Row) -> int:

@@ -34,6 +34,21 @@ class ServingPolicy(Value, frozen=True, kw_only=True):
     of the whole prompt are materialised (6 bytes x vocabulary x prompt).
     ``graph_bytes``: memory of captured graphs; ``non_torch_bytes``: buffers
     outside the framework's allocator, CUDA context excluded.
+
+    What follows is off in most engines. ``eager_prefill``: layers run
+    operation by operation, so a prompt's intermediates live side by side.
+    ``score_bytes`` per head and pair of prompt tokens, where prefill attention
+    makes the scores. ``rotary_tables``: every layer keeps tables of angles up
+    to the model's maximum (``"model"``) or twice the cache's length
+    (``"cache"``). ``cache_tokens``: the cache holds the whole ``"context"`` or
+    the ``"output"`` alone. ``expands_heads``: keys and values are cached once
+    per query head. ``quantises_head``: the output head is in the weights'
+    format. ``unpacked_bytes`` of one weight while the largest quantised matrix
+    is used. ``prefill_seen``: whether published peaks show what prefill holds;
+    where they do not, it counts on the high side alone. ``unties``: formats whose
+    files hold a tied head apart; ``ties_late``: formats of which a tied head is
+    a second copy until the model is loaded. ``loads_twice``: projections that are in memory twice while a model
+    loads.
     """
 
     memory_share: float | None
@@ -48,6 +63,19 @@ class ServingPolicy(Value, frozen=True, kw_only=True):
     graph_bytes: Range
     non_torch_bytes: Range
     share_of: str = "total"
+    eager_prefill: bool = False
+    score_bytes: float = 0.0
+    rotary_tables: str = ""
+    cache_tokens: str = "context"
+    cache_copies: float = 1.0
+    expands_heads: bool = False
+    quantises_head: bool = False
+    unpacked_bytes: float = 0.0
+    loads_twice: str = ""
+    prefill_seen: bool = True
+    unties: frozenset[str] = frozenset()
+    ties_late: frozenset[str] = frozenset()
+    eager_context: bool = False
     source: str = ""
 
 
@@ -59,6 +87,19 @@ class TrainingPolicy(Value, frozen=True, kw_only=True):
     ``attention``: ``"flash"`` or ``"eager"``. ``adapter_bytes``: bytes of one
     adapter weight (PEFT keeps adapters in FP32). ``ties_weights``: whether tied
     embeddings stay tied. ``master_weights``: FP32 copies in mixed precision.
+
+    What follows is off in most engines. ``expands_heads``: grouped keys and
+    values are copied to all query heads before attention. ``fused_qkv``: one
+    matrix makes queries, keys and values, and one adapter serves it.
+    ``adapter_dropout``: inputs of adapters are dropped out, which keeps a mask
+    and a copy. ``keeps_inputs``: quantised layers keep their inputs.
+    ``keeps_batch``: what a training loop's own variables still hold of the
+    micro-batch before, while the next goes forward. ``quantises_head``: the
+    output head is in the weights' format. ``unpacked_bytes`` of one weight
+    while the largest quantised matrix is used. ``zeroes_gradients``: gradients
+    are set to zero after a step, not freed. ``chunked_bytes``: of the chunked
+    loss, per token and vocabulary entry. ``eager_context``: the CUDA context
+    loads all kernels, as before CUDA 11.7.
     """
 
     optimizer_temporary: bool
@@ -68,6 +109,16 @@ class TrainingPolicy(Value, frozen=True, kw_only=True):
     ties_weights: bool
     master_weights: bool
     reserved_over_allocated: Range
+    expands_heads: bool = False
+    fused_qkv: bool = False
+    adapter_dropout: bool = False
+    keeps_inputs: bool = False
+    keeps_batch: bool = False
+    quantises_head: bool = False
+    unpacked_bytes: float = 2.0
+    zeroes_gradients: bool = False
+    chunked_bytes: float = 2.25
+    eager_context: bool = False
     source: str = ""
 
 

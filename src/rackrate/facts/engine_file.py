@@ -15,11 +15,14 @@ _BEFORE = {"version", "serving", "training"}
 _SERVING = {
     "memory_share", "share_of", "page_tokens", "window_saves", "default_context", "default_sequences",
     "batched_tokens", "mla_cache_padding", "full_prompt_logits", "continuous_batching", "graph_gib",
-    "non_torch_gib", "source",
+    "non_torch_gib", "source", "eager_prefill", "score_bytes", "rotary_tables", "cache_tokens", "cache_copies",
+    "expands_heads", "quantises_head", "unpacked_bytes", "loads_twice", "prefill_seen", "unties", "ties_late",
+    "eager_context",
 }  # fmt: skip
 _TRAINING = {
     "optimizer_temporary", "loss", "attention", "adapter_bytes", "ties_weights", "master_weights",
-    "reserved_over_allocated", "source",
+    "reserved_over_allocated", "source", "expands_heads", "fused_qkv", "adapter_dropout", "keeps_inputs",
+    "keeps_batch", "quantises_head", "unpacked_bytes", "zeroes_gradients", "chunked_bytes", "eager_context",
 }  # fmt: skip
 _SPEED = {
     "host", "launch_us_per_layer", "decode_bandwidth", "cache_bandwidth", "prefill_flop", "train_flop",
@@ -64,6 +67,10 @@ class Section:
         """A list of strings."""
         return frozenset(str(name) for name in self.items(key))
 
+    def names_or_none(self, key: str) -> frozenset[str]:
+        """A list of strings, empty where it is not said."""
+        return self.names(key) if self.has(key) else frozenset()
+
     def span(self, key: str) -> Range:
         """A list of low, likely and high."""
         found = self.items(key)
@@ -77,6 +84,18 @@ class Section:
         """A list of anything."""
         value = self._of(key, list)
         return list(value) if isinstance(value, list) else []
+
+    def text_or(self, key: str, default: str) -> str:
+        """A string, or ``default`` where it is not said."""
+        return self.text(key) if self.has(key) else default
+
+    def number_or(self, key: str, default: float) -> float:
+        """A number, or ``default`` where it is not said."""
+        return self.number(key) if self.has(key) else default
+
+    def flag_or(self, key: str, *, default: bool = False) -> bool:
+        """A boolean, or ``default`` where it is not said."""
+        return self.flag(key) if self.has(key) else default
 
     def has(self, key: str) -> bool:
         """Whether the key is there."""
@@ -161,6 +180,19 @@ def _serving(part: Section) -> ServingPolicy:
         continuous_batching=part.flag("continuous_batching"),
         graph_bytes=part.span("graph_gib").scaled(GIB),
         non_torch_bytes=part.span("non_torch_gib").scaled(GIB),
+        eager_prefill=part.flag_or("eager_prefill"),
+        score_bytes=part.number_or("score_bytes", 0.0),
+        rotary_tables=part.text_or("rotary_tables", ""),
+        cache_tokens=part.text_or("cache_tokens", "context"),
+        cache_copies=part.number_or("cache_copies", 1.0),
+        expands_heads=part.flag_or("expands_heads"),
+        quantises_head=part.flag_or("quantises_head"),
+        unpacked_bytes=part.number_or("unpacked_bytes", 0.0),
+        loads_twice=part.text_or("loads_twice", ""),
+        prefill_seen=part.flag_or("prefill_seen", default=True),
+        unties=part.names_or_none("unties"),
+        ties_late=part.names_or_none("ties_late"),
+        eager_context=part.flag_or("eager_context"),
         source=part.text("source"),
     )
 
@@ -174,6 +206,16 @@ def _training(part: Section) -> TrainingPolicy:
         ties_weights=part.flag("ties_weights"),
         master_weights=part.flag("master_weights"),
         reserved_over_allocated=part.span("reserved_over_allocated"),
+        expands_heads=part.flag_or("expands_heads"),
+        fused_qkv=part.flag_or("fused_qkv"),
+        adapter_dropout=part.flag_or("adapter_dropout"),
+        keeps_inputs=part.flag_or("keeps_inputs"),
+        keeps_batch=part.flag_or("keeps_batch"),
+        quantises_head=part.flag_or("quantises_head"),
+        unpacked_bytes=part.number_or("unpacked_bytes", 2.0),
+        zeroes_gradients=part.flag_or("zeroes_gradients"),
+        chunked_bytes=part.number_or("chunked_bytes", 2.25),
+        eager_context=part.flag_or("eager_context"),
         source=part.text("source"),
     )
 
@@ -188,6 +230,6 @@ def _speed(part: Section) -> SpeedPolicy:
         train_flop=part.number("train_flop"),
         quantised_kernel=part.number("quantised_kernel"),
         spread=part.number("spread"),
-        vector_kernels=part.has("vector_kernels") and part.flag("vector_kernels"),
+        vector_kernels=part.flag_or("vector_kernels"),
         source=part.text("source"),
     )

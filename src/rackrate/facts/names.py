@@ -46,6 +46,8 @@ _ENGINES = {
     "ggml": "llama.cpp",
     "torchfsdp": "fsdp",
     "fsdp2": "fsdp",
+    "torchtitan": "fsdp",
+    "ollama": "llama.cpp",
     "zero": "deepspeed",
 }
 

@@ -6,7 +6,9 @@ All per-token figures are for one layer and one token on one card.
 from __future__ import annotations
 
 from rackrate.facts.accelerator import Precision
+from rackrate.facts.engine import TrainingPolicy
 from rackrate.facts.model import Model
+from rackrate.memory.traits import norm_inputs, norm_outputs, normalises_heads
 from rackrate.memory.weights import is_encoder, is_gated, key_width, matrices_per_mlp, query_width
 from rackrate.values import Value
 
@@ -22,7 +24,8 @@ class Pass(Value, frozen=True, kw_only=True):
     divide a layer; ``flash``: attention never stores scores; ``adapters``: the
     linear layers with adapters, empty when all weights are trained;
     ``adapter_bytes`` of one adapter weight; ``tokens_per_sequence`` and
-    ``tokens`` of one micro-batch.
+    ``tokens`` of one micro-batch. ``code`` says what the engine's own layers
+    keep; ``quantised``: the frozen weights are unpacked for each product.
     """
 
     element_bytes: int
@@ -32,6 +35,29 @@ class Pass(Value, frozen=True, kw_only=True):
     adapter_bytes: int
     tokens_per_sequence: int
     tokens: int
+    code: TrainingPolicy | None = None
+    quantised: bool = False
+    compiled: bool = False
+
+    @property
+    def expands_heads(self) -> bool:
+        """Whether grouped keys and values are copied to all query heads."""
+        return self.code is not None and self.code.expands_heads
+
+    @property
+    def fused_qkv(self) -> bool:
+        """Whether one matrix makes queries, keys and values."""
+        return self.code is not None and self.code.fused_qkv
+
+    @property
+    def dropout(self) -> bool:
+        """Whether the inputs of adapters are dropped out."""
+        return self.code is not None and self.code.adapter_dropout
+
+    @property
+    def keeps_inputs(self) -> bool:
+        """Whether quantised layers keep their inputs."""
+        return self.quantised and self.code is not None and self.code.keeps_inputs
 
 
 def element_bytes(precision: Precision) -> int:
@@ -54,39 +80,90 @@ def value_width(model: Model) -> int:
 
 
 def norm_bytes(model: Model, how: Pass) -> float:
-    """Saved by the two norms of a layer, their outputs aside.
+    """Saved by the norms of a layer, their outputs aside.
 
     RMSNorm works on an FP32 copy of its input (4 B) and keeps the normalised
     value for the gradient of its weight when that is trained; LayerNorm keeps
-    its input. transformers modeling_llama.py LlamaRMSNorm and torch
-    native_layer_norm. Models without a gate are taken to use LayerNorm.
+    its input. transformers modeling_llama.py LlamaRMSNorm, litgpt and torchtune
+    RMSNorm, and torch native_layer_norm. Models without a gate are taken to use
+    LayerNorm. Compiled norms keep their input in the compute type and make the
+    rest again (Inductor fuses them with what reads them).
     """
-    hidden, size = model.hidden_size or 0, how.element_bytes
-    if not is_gated(model):
-        return 2 * hidden * size
-    return 2 * hidden * (FP32_BYTES + (0 if how.adapters else size))
+    size = how.element_bytes
+    width = norm_inputs(model) * (model.hidden_size or 0)
+    if how.compiled or not is_gated(model):
+        return width * size
+    if normalises_heads(model):
+        width += (query_width(model) + key_width(model)) // how.tensor
+    return width * (FP32_BYTES + (0 if how.adapters else size))
 
 
 def linear_input_bytes(model: Model, how: Pass) -> float:
     """Saved inputs of the linear layers whose weights get gradients.
 
-    Trained in full: one copy each of the two norm outputs and of the product
+    Trained in full: one copy each of the norm outputs and of the product
     before the down projection (the attention output is kept by attention
-    already). Adapters: each target keeps its own copy when it is cast to a
-    wider adapter type (peft lora/layer.py _cast_input_dtype), else the targets
-    of one input share it, and frozen layers keep nothing.
+    already; compiled code makes norm outputs again). Adapters: see
+    ``adapter_input_bytes``.
+    """
+    size, hidden = how.element_bytes, model.hidden_size or 0
+    if how.adapters:
+        return adapter_input_bytes(model, how) + quantised_input_bytes(model, how)
+    norms = 0 if how.compiled else norm_outputs(model) * hidden
+    return (norms + mlp_width(model) / how.tensor) * size
+
+
+def adapter_input_bytes(model: Model, how: Pass) -> float:
+    """Saved inputs of the adapters.
+
+    Each target keeps its own copy when it is cast to a wider adapter type (peft
+    lora/layer.py _cast_input_dtype) or dropped out (a byte of mask and a copy:
+    torch native_dropout), else the targets of one input share it, and frozen
+    layers keep nothing. A fused projection has one adapter; where that leaves
+    out one of queries, keys and values, what it adds is kept once more
+    (litgpt/lora.py zero_pad: index_copy keeps its source).
     """
     hidden, size = model.hidden_size or 0, how.element_bytes
     width, query = mlp_width(model), query_width(model)
-    if not how.adapters:
-        return (2 * hidden + width / how.tensor) * size
     names = set(how.adapters)
-    if how.adapter_bytes == size:
+    if how.adapter_bytes == size and not how.dropout:
         shared = (not names.isdisjoint("qkv")) + (not names.isdisjoint(("gate", "up")))
         return (shared * hidden + ("down" in names) * width / how.tensor) * size
-    wide = sum(name in names for name in ("q", "k", "v", "gate", "up")) * hidden
+    separate: list[str] = [name for name in ("q", "k", "v", "gate", "up") if name in names]
+    source = 0.0
+    if how.fused_qkv and not names.isdisjoint("qkv"):
+        separate = ["qkv", *(name for name in separate if name not in {"q", "k", "v"})]
+        if not names >= {"q", "k", "v"}:
+            source = float(sum(part for name, part in _qkv_widths(model) if name in names)) * size
+    if not is_gated(model):
+        separate = [name for name in separate if name != "gate"]
     inner = ("o" in names) * query + ("down" in names) * width
-    return (wide + inner / how.tensor) * how.adapter_bytes
+    each = how.adapter_bytes + (1 if how.dropout else 0)
+    return (len(separate) * hidden + inner / how.tensor) * each + source / how.tensor
+
+
+def _qkv_widths(model: Model) -> tuple[tuple[str, int], ...]:
+    return ("q", query_width(model)), ("k", key_width(model)), ("v", value_width(model))
+
+
+def quantised_input_bytes(model: Model, how: Pass) -> float:
+    """Inputs that quantised layers keep although no gradient needs them.
+
+    bitsandbytes before 0.43.2 stored the input of every 4-bit product
+    (autograd/_functions.py MatMul4Bit.forward, mended by commit 9e753741):
+    norm outputs and the product before the down projection; the attention
+    output is there already.
+    """
+    if not how.keeps_inputs:
+        return 0.0
+    return (norm_outputs(model) * (model.hidden_size or 0) + mlp_width(model) / how.tensor) * how.element_bytes
+
+
+def left_input_bytes(model: Model, how: Pass) -> float:
+    """Those inputs of the micro-batch before, the attention output among them, while its graph is still referenced."""
+    if not how.keeps_inputs:
+        return 0.0
+    return quantised_input_bytes(model, how) + query_width(model) * how.element_bytes / how.tensor
 
 
 def attention_bytes(model: Model, how: Pass) -> float:
@@ -96,10 +173,19 @@ def attention_bytes(model: Model, how: Pass) -> float:
     2205.14135). Without it each head keeps, for every pair of tokens, the
     softmax in FP32 and its cast (transformers eager_attention_forward), and an
     encoder also a dropout mask and the dropped scores (arXiv 2205.05198,
-    section 4.1).
+    section 4.1). Code that expands grouped heads keeps keys and values of all
+    query heads; where one matrix makes all three and none is expanded, its
+    whole output stays beside the rotated queries and keys, because the values
+    are a view of it (litgpt/model.py CausalSelfAttention).
     """
     heads, size = model.attention_heads or 0, how.element_bytes
-    widths = 2 * query_width(model) + key_width(model) + value_width(model)
+    query, keys, values = query_width(model), key_width(model), value_width(model)
+    grouped = keys < query and not model.is_mla
+    if how.expands_heads and grouped:
+        keys = values = query
+    widths = 2 * query + keys + values
+    if how.fused_qkv and not (how.expands_heads and grouped):
+        widths += query + keys
     if how.flash:
         return (widths * size + FP32_BYTES * heads) / how.tensor
     pair = FP32_BYTES + (size if size < FP32_BYTES else 0) + ((1 + size) if is_encoder(model) else 0)
@@ -129,8 +215,7 @@ def saved_bytes_per_token(model: Model, how: Pass) -> float:
     g = key / query heads. Korthikanti et al., arXiv 2205.05198 equation 1 is
     the same count for the GPT layer with dropout and stored scores; tensor
     parallelism divides what lies inside attention and feed-forward blocks, not
-    the norms and their outputs (equation 2). Fused norm or activation kernels
-    keep less.
+    the norms and their outputs (equation 2). Fused activation kernels keep less.
     """
     return norm_bytes(model, how) + linear_input_bytes(model, how) + attention_bytes(model, how) + mlp_bytes(model, how)
 
@@ -157,7 +242,7 @@ def checkpoint_bytes_per_token(model: Model, how: Pass) -> float:
     return (model.hidden_size or 0) * how.element_bytes
 
 
-def inference_bytes_per_token(model: Model, tensor: int, element_bytes: int) -> float:
+def inference_bytes_per_token(model: Model, tensor: int, element_bytes: int, *, attention_alone: bool = False) -> float:
     """Held for one token while a layer runs without gradients.
 
     The residual and the layer's input, then the larger of attention (query,
@@ -167,6 +252,25 @@ def inference_bytes_per_token(model: Model, tensor: int, element_bytes: int) -> 
     """
     hidden = model.hidden_size or 0
     attention = 2 * query_width(model) + key_width(model) + value_width(model)
-    block = matrices_per_mlp(model) * mlp_width(model)
+    block = 0 if attention_alone else matrices_per_mlp(model) * mlp_width(model)
     routed = (model.experts_per_token or 0) * hidden if model.is_moe else 0
     return (2 * hidden + max(attention, block) / tensor + routed) * element_bytes
+
+
+def eager_prefill_bytes_per_token(model: Model, element_bytes: int) -> float:
+    """Held for one prompt token where a layer runs operation by operation, at its fullest.
+
+    In the feed-forward block: the activated gate, up and their product (three
+    widths; two without a gate), and four hidden states: the model's input, the
+    layer's, the residual and the norm's output, each still held by a caller;
+    the rotary angles (cosine and sine, one head wide) and three 64-bit integers
+    of ids, positions and mask. transformers 4.46 modeling_qwen2.py:
+    6 f h + 8 h + 4 d + 24 bytes in 16 bits. A mixture of experts works on one
+    expert's share at a time, at most every token.
+    """
+    hidden, size = model.hidden_size or 0, element_bytes
+    width = (model.moe_intermediate_size or 0) if model.is_moe else (model.intermediate_size or 0)
+    block = (3 if is_gated(model) else 2) * width
+    attention = 2 * query_width(model) + key_width(model) + value_width(model)
+    angles = 2 * (model.head_dim or 0)
+    return (4 * hidden + max(block, attention) + angles) * size + 3 * 8

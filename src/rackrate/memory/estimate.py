@@ -7,7 +7,7 @@ from rackrate.facts.accelerator import Accelerator
 from rackrate.facts.engine import Engine
 from rackrate.facts.model import Model
 from rackrate.memory.estimate_types import MemoryEstimate
-from rackrate.memory.overhead import context_bytes, visible_bytes
+from rackrate.memory.overhead import on_card
 from rackrate.memory.serving import ServingDemand, serve_on, serving_demand
 from rackrate.memory.training import TrainingDemand, train_on, training_demand
 from rackrate.workload.layout import Layout
@@ -38,10 +38,8 @@ def fit_on(needed: Demand, accelerator: Accelerator) -> MemoryEstimate | Unknown
     total = accelerator.memory_total_bytes
     if isinstance(total, Unknown):
         return total
-    visible, context = visible_bytes(total), context_bytes(accelerator)
-    if isinstance(needed, TrainingDemand):
-        return train_on(needed, visible, context)
-    return serve_on(needed, visible, context)
+    card = on_card(accelerator, total, eager=needed.eager_context)
+    return train_on(needed, card) if isinstance(needed, TrainingDemand) else serve_on(needed, card)
 
 
 def estimate(workload: Workload, accelerator: Accelerator, layout: Layout, engine: Engine) -> MemoryEstimate | Unknown:

@@ -8,7 +8,7 @@ from rackrate.evidence import Range, Unknown
 from rackrate.facts.engine import ServingPolicy
 from rackrate.facts.model import Model
 from rackrate.memory.stages import Stage
-from rackrate.values import Value
+from rackrate.values import Value, replace
 
 INDEXER_BYTES = 132
 """A key of the sparse-attention indexer per token and layer: 128 FP8 values and an FP32 scale.
@@ -82,11 +82,15 @@ def cache_shape(model: Model, stage: Stage, tensor: int, bits: int, policy: Serv
     """The growth of the cache on one card of ``stage``.
 
     Windowed layers keep their window only where the engine frees what lies
-    behind it (``window_saves``); others are charged in full.
+    behind it (``window_saves``); others are charged in full. Some engines cache
+    grouped keys and values once per query head (litgpt/model.py build_kv_cache).
     """
     if model.layers_full is None or model.layers_windowed is None:
         return Unknown(f"KV cache of {model.id} does not follow layers x heads x head size ({model.attention})")
-    each = layer_bytes_per_token(model, bits, tensor, policy.mla_cache_padding)
+    cached = model
+    if policy.expands_heads and model.kv_heads and model.kv_heads > 1:
+        cached = replace(model, kv_heads=model.attention_heads)
+    each = layer_bytes_per_token(cached, bits, tensor, policy.mla_cache_padding)
     if isinstance(each, Unknown):
         return each
     saves = policy.window_saves and bool(model.window)
@@ -125,3 +129,18 @@ def linear_state_bytes(model: Model, layers: int, tensor: int) -> Range:
     channel_bytes = layers * 2 * (model.hidden_size or 0) * 4 / tensor
     low, likely, high = STATE_VALUES
     return Range(channel_bytes * low, channel_bytes * likely, channel_bytes * high)
+
+
+def rotary_table_bytes(model: Model, policy: ServingPolicy, cached_tokens: int) -> float:
+    """Tables of rotary angles that one attention layer keeps.
+
+    ``model``: cosine and sine in 16 bits up to the model's maximum, 4 B x
+    tokens x head size (transformers before 4.45, modeling_qwen2.py
+    Qwen2RotaryEmbedding in every attention module). ``cache``: complex numbers
+    of 8 B for half a head, twice as long as the cache (AutoAWQ
+    modules/fused/attn.py RoPE).
+    """
+    head = model.head_dim or 0
+    if policy.rotary_tables == "model":
+        return 4.0 * (model.max_context or 0) * head
+    return 8.0 * 2 * cached_tokens * head / 2

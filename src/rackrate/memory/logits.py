@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from rackrate.evidence import Range
+from rackrate.values import Value
 
 FULL_KEPT, FULL_PEAK = 4.0, 12.0
 """Bytes per token and vocabulary entry after the forward pass and at the peak of the loss.
@@ -11,10 +12,15 @@ transformers loss/loss_utils.py ForCausalLMLoss upcasts to FP32 and keeps that
 copy; its backward pass holds three FP32 tensors (copy, log-softmax, gradient).
 """
 
-CHUNKED = 2.5
-"""The same when the loss goes over chunks: 16-bit logits of all tokens and FP32 of one chunk in eight.
+COMPILED_SAVES = 2.0
+"""What a compiled full loss does without: Inductor fuses the softmax with what reads it (torchtune README, 3B run)."""
 
-pytorch/torchtune modules/loss/ce_chunked_output_loss.py.
+LISTED_KEPT, LISTED_FORWARD, LISTED_LEFT = 8.0, 6.0, 4.0
+"""Logits in a list of FP32 chunks: with the log-softmax at the loss, before it, and of the batch before.
+
+litgpt/finetune/lora.py: Fabric turns every chunk of 16-bit logits into FP32
+(plugins/precision/half.py convert_output), and the loop's variable holds the
+list until the next forward pass has ended.
 """
 
 PROMPT = 6.0
@@ -32,18 +38,29 @@ on one card and on two; fused samplers take less.
 """
 
 
-def loss_bytes(kind: str, tokens: int, vocabulary: float, hidden: int) -> tuple[float, float]:
+class Loss(Value, frozen=True, kw_only=True):
+    """How logits become a loss: ``kind`` full, chunked or fused, and ``chunked_bytes`` per token and entry."""
+
+    kind: str
+    chunked_bytes: float
+    compiled: bool = False
+
+
+def loss_bytes(loss: Loss, tokens: int, vocabulary: float, hidden: int) -> tuple[float, float]:
     """Bytes held for the loss after the forward pass, and at its own peak.
 
-    ``kind`` is the engine's loss: ``full``, ``chunked`` or ``fused`` (one chunk
-    of about the size of the hidden states and their gradient at a time: Liger
-    kernel, arXiv 2410.10989 section 3). ``vocabulary`` entries on this card.
+    ``fused``: one chunk of about the size of the hidden states and their
+    gradient at a time (Liger kernel, arXiv 2410.10989 section 3). ``chunked``:
+    16-bit logits of all tokens and the gradient of one chunk in eight
+    (pytorch/torchtune modules/loss/ce_chunked_output_loss.py, compiled), or what
+    the engine's own list of chunks holds. ``vocabulary`` entries on this card.
     """
-    if kind == "chunked":
-        return CHUNKED * tokens * vocabulary, CHUNKED * tokens * vocabulary
-    if kind == "fused":
+    if loss.kind == "chunked":
+        return loss.chunked_bytes * tokens * vocabulary, loss.chunked_bytes * tokens * vocabulary
+    if loss.kind == "fused":
         return 2.0 * tokens * hidden, 6.0 * tokens * hidden
-    return FULL_KEPT * tokens * vocabulary, FULL_PEAK * tokens * vocabulary
+    peak = FULL_PEAK - (COMPILED_SAVES if loss.compiled else 0.0)
+    return FULL_KEPT * tokens * vocabulary, peak * tokens * vocabulary
 
 
 def prompt_logit_bytes(tokens: int, vocabulary: int) -> float:

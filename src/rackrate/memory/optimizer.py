@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from rackrate.evidence import Range, Unknown
+from rackrate.values import Value
+
+FP32_BYTES = 4
 
 MOMENTS = {"adamw": 2, "adam": 2, "lion": 1, "sgd": 0, "sgd-momentum": 1, "adafactor": 0, "muon": 1}
 """Moments per matrix parameter.
@@ -17,10 +20,35 @@ EIGHT_BIT_BYTES = 1 + 4 / 256
 """Bytes of one 8-bit moment: block-wise quantised with an FP32 scale per 256 (arXiv 2110.02861; bitsandbytes)."""
 
 
-def parts(optimizer: str) -> tuple[str, bool, bool]:
-    """An optimizer id as (base, 8-bit, paged), e.g. ``paged-adamw-8bit``."""
-    base = optimizer.removeprefix("paged-").removesuffix("-8bit")
-    return base, optimizer.endswith("-8bit"), optimizer.startswith("paged-")
+FORMS = ("-8bit", "-fused", "-loop")
+
+NEWTON_SCHULZ_COPIES = 3
+"""16-bit copies of a matrix while Muon orthogonalises it (KellerJordan/Muon zeropower_via_newtonschulz5: X, A, B X)."""
+
+FACTORED_COPIES = 2
+"""FP32 copies of a tensor in Adafactor's step: its squared gradient and its update (arXiv 1804.04235, algorithm 4)."""
+
+
+class Form(Value, frozen=True, kw_only=True):
+    """An optimizer id taken apart, e.g. ``paged-adamw-8bit``: its ``base``, and the way it is run."""
+
+    base: str
+    eight_bit: bool
+    paged: bool
+    fused: bool
+    loop: bool
+
+
+def form(optimizer: str) -> Form:
+    """The parts of an optimizer id."""
+    name = optimizer.removeprefix("paged-")
+    return Form(
+        base=name.removesuffix("-8bit").removesuffix("-fused").removesuffix("-loop"),
+        eight_bit=name.endswith("-8bit"),
+        paged=optimizer.startswith("paged-"),
+        fused=name.endswith("-fused"),
+        loop=name.endswith("-loop"),
+    )
 
 
 def state_bytes(optimizer: str, matrices: float, embeddings: float, moment_bytes: int) -> Range | Unknown:
@@ -34,26 +62,34 @@ def state_bytes(optimizer: str, matrices: float, embeddings: float, moment_bytes
     full (QLoRA, arXiv 2305.14314 section 3), so the card needs room for none
     of them at most times.
     """
-    base, eight_bit, paged = parts(optimizer)
-    if base not in MOMENTS:
+    how = form(optimizer)
+    if how.base not in MOMENTS:
         return Unknown(f"memory of the optimizer {optimizer} is not known")
-    count = MOMENTS[base]
-    each = EIGHT_BIT_BYTES if eight_bit else moment_bytes
-    outer = 2 if base == "muon" else count
-    whole = count * each * matrices + outer * (4 if eight_bit else moment_bytes) * embeddings
-    if paged:
-        largest = outer * 4 * embeddings  # pages in while it is updated
+    count = MOMENTS[how.base]
+    each = EIGHT_BIT_BYTES if how.eight_bit else moment_bytes
+    outer = 2 if how.base == "muon" else count
+    whole = count * each * matrices + outer * (FP32_BYTES if how.eight_bit else moment_bytes) * embeddings
+    if how.paged:
+        largest = outer * FP32_BYTES * embeddings  # pages in while it is updated
         return Range(0.0, 0.0, largest)
     return Range.exact(whole)
 
 
-def step_temporary_bytes(optimizer: str, parameters: float, parameter_bytes: int) -> float:
-    """The multi-tensor working copy of AdamW at the step: one more value per parameter.
+def step_temporary_bytes(optimizer: str, parameters: float, parameter_bytes: int, largest: float) -> float:
+    """Working memory of the step beyond the states.
 
-    torch/optim/adamw.py _multi_tensor_adamw (the default on CUDA unless fused)
-    makes the denominators of all parameters at once; pure 16-bit training of
-    N parameters therefore peaks at 10 N bytes and not 8 N.
+    The multi-tensor AdamW (torch/optim/adamw.py _multi_tensor_adamw, the
+    default on CUDA unless fused) makes the denominators of all parameters at
+    once, one more value per parameter: pure 16-bit training of N parameters
+    peaks at 10 N bytes and not 8 N. A loop does so for one tensor at a time, of
+    at most ``largest`` parameters; a fused kernel makes none. Adafactor and
+    Muon work on FP32 and 16-bit copies of one tensor.
     """
-    base, eight_bit, paged = parts(optimizer)
-    whole = base in {"adamw", "adam"} and not eight_bit and not paged
-    return parameters * parameter_bytes if whole else 0.0
+    how = form(optimizer)
+    if how.base == "muon":
+        return NEWTON_SCHULZ_COPIES * 2 * largest
+    if how.base == "adafactor":
+        return FACTORED_COPIES * FP32_BYTES * largest
+    if how.base not in {"adamw", "adam"} or how.eight_bit or how.paged or how.fused:
+        return 0.0
+    return (largest if how.loop else parameters) * parameter_bytes

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from rackrate.evidence import Range
 from rackrate.facts.accelerator import Accelerator
-from rackrate.units import MB, MIB
+from rackrate.units import KIB, MB, MIB
+from rackrate.values import Value
 
 UNUSABLE_BYTES = 480 * MIB
 """Part of the driver's total that no program can allocate (page tables, firmware).
@@ -37,8 +38,22 @@ NCCL: 342 MB for two and 392 MB for four and eight cards (NVIDIA/aiconfigurator
 systems tables).
 """
 
+WORKSPACE_BYTES, HOPPER_WORKSPACE_BYTES = 8320 * KIB, 32 * MIB
+"""Workspace of cuBLAS that PyTorch allocates for each thread that multiplies matrices: two 4 MiB and eight 16 KiB
+
+buffers, eight of 4 MiB on compute capability 9.0 (pytorch aten/src/ATen/cuda/CublasHandlePool.cpp)."""
+
+HOPPER = (9, 0)
+
 BUCKET_ELEMENTS = 500_000_000
 """Elements of the flat buffer that ZeRO 1 and 2 reduce gradients in (DeepSpeed config: reduce_bucket_size)."""
+
+UNNAMED = Range(0.0, 0.003, 0.03)
+"""What accounts of eager code leave out or count too much, as a part of what is allocated (published rows against it).
+
+Small buffers, whole blocks of the caching allocator (a block is split only
+where 1 MiB is left: pytorch c10/cuda/CUDACachingAllocator.cpp), other versions.
+"""
 
 GROWTH_SLACK = Range(0.0, 0.05, 0.15)
 """Part of activations and cache lost to the caching allocator when an engine grows its cache by concatenation.
@@ -52,9 +67,29 @@ def visible_bytes(total_bytes: float) -> float:
     return max(0.0, total_bytes - UNUSABLE_BYTES)
 
 
-def context_bytes(accelerator: Accelerator) -> Range:
-    """Memory of the context that the driver makes for a process on this card."""
+def context_bytes(accelerator: Accelerator, *, eager: bool = False) -> Range:
+    """Memory of the context that the driver makes for a process on this card; ``eager`` software loads every kernel."""
     capability = accelerator.compute_capability
-    if accelerator.vendor == "NVIDIA" and capability is not None and capability <= LAST_EAGER_CAPABILITY:
-        return EAGER_CONTEXT_BYTES
-    return CONTEXT_BYTES
+    old = capability is not None and capability <= LAST_EAGER_CAPABILITY
+    return EAGER_CONTEXT_BYTES if accelerator.vendor == "NVIDIA" and (old or eager) else CONTEXT_BYTES
+
+
+class OnCard(Value, frozen=True, kw_only=True):
+    """What a card leaves: ``visible`` bytes that programs can allocate, of which the ``context`` takes some.
+
+    ``workspace`` is what the matrix library takes in each thread.
+    """
+
+    visible: float
+    context: Range
+    workspace: float
+
+
+def on_card(accelerator: Accelerator, total_bytes: float, *, eager: bool = False) -> OnCard:
+    """What a card with ``total_bytes`` leaves to one process; ``eager`` software loads every kernel."""
+    workspace = HOPPER_WORKSPACE_BYTES if accelerator.compute_capability == HOPPER else WORKSPACE_BYTES
+    return OnCard(
+        visible=visible_bytes(total_bytes),
+        context=context_bytes(accelerator, eager=eager),
+        workspace=float(workspace) if accelerator.vendor == "NVIDIA" else 0.0,
+    )

@@ -4,68 +4,21 @@ from __future__ import annotations
 
 from rackrate.evidence import Range, Unknown
 from rackrate.facts.engine import Engine, TrainingPolicy
-from rackrate.memory.activations import (
-    FP32_BYTES,
-    Pass,
-    checkpoint_bytes_per_token,
-    element_bytes,
-    saved_bytes_per_token,
-    selective_bytes_per_token,
-)
+from rackrate.memory.activations import FP32_BYTES, Pass, element_bytes
 from rackrate.memory.adapters import adapter_params, expanded
-from rackrate.memory.estimate_types import Component, MemoryEstimate, Metric, Phase
-from rackrate.memory.logits import loss_bytes
-from rackrate.memory.optimizer import state_bytes, step_temporary_bytes
-from rackrate.memory.overhead import BUCKET_ELEMENTS, COLLECTIVE_BYTES
+from rackrate.memory.estimate_types import Component, MemoryEstimate, Metric
+from rackrate.memory.overhead import COLLECTIVE_BYTES, UNNAMED, OnCard
 from rackrate.memory.phases import TRAINING, by_phase, highest, part, verdict
 from rackrate.memory.stages import Stage, stages
-from rackrate.memory.weights import ParameterGroups, is_encoder, parameter_groups, params_on, weight_bytes
+from rackrate.memory.training_passes import activation_parts, loss_parts
+from rackrate.memory.training_states import Setting, state_parts, weight_parts
+from rackrate.memory.weights import parameter_groups, params_on
 from rackrate.values import Value
 from rackrate.workload.layout import Layout
-from rackrate.workload.workload import Checkpointing, Training, Workload
+from rackrate.workload.workload import Training, Workload
 
-ACTIVATION_SPREAD = (0.12, 0.12)
-"""Relative half widths of activations under and over the formula (published rows against it)."""
-
-ZERO_STATES, ZERO_GRADIENTS, ZERO_WEIGHTS = 1, 2, 3
-"""What the stages of ZeRO begin to divide (arXiv 1910.02054); FSDP is the third."""
-
-SUB_GROUP_ELEMENTS = 1e9
-"""Elements that ZeRO 3 updates at a time (DeepSpeed config: sub_group_size)."""
-
-_FORWARD = (Phase.FORWARD, Phase.LOSS)
-_UNTIL_STEP = (Phase.FORWARD, Phase.LOSS, Phase.BACKWARD)
-
-
-class Setting(Value, frozen=True, kw_only=True):
-    """One stage of a training run, with the sizes that every part needs.
-
-    ``trained`` parameters (of which ``embeddings``) are held on this card
-    before ZeRO divides them; ``weight_size`` is the bytes of a trained weight,
-    ``element_size`` of an activation; ``pure``: no FP32 copies.
-    """
-
-    workload: Workload
-    training: Training
-    policy: TrainingPolicy
-    layout: Layout
-    stage: Stage
-    groups: ParameterGroups
-    element_size: int
-    weight_size: int
-    pure: bool
-    trained: float
-    embeddings: float
-    accumulates: bool
-
-    @property
-    def tokens(self) -> int:
-        """Tokens of one micro-batch."""
-        return self.training.micro_batch * self.training.sequence_tokens
-
-    def sharded(self, size: float, stage: int) -> float:
-        """``size`` divided over the data-parallel group from ZeRO ``stage`` on."""
-        return size / self.layout.data if self.layout.zero_stage >= stage else size
+THREADS = 2
+"""Threads that multiply matrices: autograd runs the backward pass in its own."""
 
 
 class StageDemand(Value, frozen=True, kw_only=True):
@@ -77,9 +30,10 @@ class StageDemand(Value, frozen=True, kw_only=True):
 
 
 class TrainingDemand(Value, frozen=True, kw_only=True):
-    """What a training run needs of its cards, whatever they are."""
+    """What a training run needs of its cards, whatever they are; ``eager_context`` software loads every kernel."""
 
     stages: tuple[StageDemand, ...]
+    eager_context: bool = False
 
 
 def training_demand(workload: Workload, layout: Layout, engine: Engine) -> TrainingDemand | Unknown:
@@ -91,17 +45,17 @@ def training_demand(workload: Workload, layout: Layout, engine: Engine) -> Train
     accumulation = -(-training.global_batch // max(1, training.micro_batch * layout.data))
     for stage in stages(workload.model.layers or 1, layout, accumulation):
         setting = _setting(workload, training, policy, layout, stage)
-        states = _state_parts(setting)
+        states = state_parts(setting)
         if isinstance(states, Unknown):
             return states
-        parts = (*_weight_parts(setting), *states, *_activation_parts(setting), *_loss_parts(setting))
+        parts = (*weight_parts(setting), *states, *activation_parts(setting), *loss_parts(setting))
         found.append(_with_slack(parts, setting))
-    return TrainingDemand(stages=tuple(found))
+    return TrainingDemand(stages=tuple(found), eager_context=policy.eager_context)
 
 
-def train_on(demand: TrainingDemand, visible: float, context: Range) -> MemoryEstimate:
-    """The fullest card of a training run, for cards with ``visible`` bytes and this CUDA context."""
-    found = [_on_card(stage, visible, context) for stage in demand.stages]
+def train_on(demand: TrainingDemand, card: OnCard) -> MemoryEstimate:
+    """The fullest card of a training run, for cards with this much usable memory and this CUDA context."""
+    found = [_on_card(stage, card) for stage in demand.stages]
     return found[0] if len(found) == 1 else min(found, key=_headroom)
 
 
@@ -113,17 +67,15 @@ def _setting(workload: Workload, training: Training, policy: TrainingPolicy, lay
     model = workload.model
     groups = parameter_groups(model)
     size = element_bytes(workload.precision)
-    pure = (
-        size == FP32_BYTES or not policy.master_weights or (training.pure_16bit and not workload.task.trains_adapters)
-    )
-    if workload.task.trains_adapters:
+    adapts = workload.task.trains_adapters
+    pure = size == FP32_BYTES or not policy.master_weights or (training.pure_16bit and not adapts)
+    if adapts:
         trained = adapter_params(model, training.lora_rank, training.lora_targets) * stage.fraction
         embeddings = 0.0
         weight_size = max(size, policy.adapter_bytes)
     else:
-        whole = params_on(model, groups, stage, ties=policy.ties_weights)
+        trained = params_on(model, groups, stage, ties=policy.ties_weights)
         embeddings = float(groups.embedding) if stage.first else 0.0
-        trained = whole
         weight_size = size if pure else policy.adapter_bytes
     accumulation = -(-training.global_batch // max(1, training.micro_batch * layout.data))
     return Setting(
@@ -139,156 +91,30 @@ def _setting(workload: Workload, training: Training, policy: TrainingPolicy, lay
         trained=trained / layout.tensor,
         embeddings=embeddings / layout.tensor,
         accumulates=accumulation > 1,
+        kept=_pass(workload, training, policy, layout, weight_size),
     )
 
 
-def _weight_parts(s: Setting) -> list[Component]:
-    """Frozen base and adapters, or the trained weights in the type they are computed in."""
-    model, layout, ties = s.workload.model, s.layout, s.policy.ties_weights
-    if s.workload.task.trains_adapters:
-        form = s.workload.weights
-        base = weight_bytes(model, s.groups, s.stage, form, ties=ties) / layout.tensor
-        parts = [
-            part("weights", s.sharded(base, ZERO_WEIGHTS)),
-            part("adapters", s.sharded(s.weight_size * s.trained, ZERO_WEIGHTS)),
-        ]
-        if form.bits_per_weight < 8 * s.element_size:
-            parts.append(part("dequantised_matrix", _largest_matrix_bytes(s), *_UNTIL_STEP))
-        return [*parts, *_gathered(s, base)]
-    compute = s.element_size * s.trained
-    if s.weight_size == s.element_size:
-        return [part("weights", s.sharded(compute, ZERO_WEIGHTS)), *_gathered(s, compute)]
-    if layout.zero_stage >= ZERO_WEIGHTS and layout.data > 1:
-        return _gathered(s, compute)
-    return [part("weights", compute, *_FORWARD, note="autocast copies")]
-
-
-def _largest_matrix_bytes(s: Setting) -> float:
-    """A quantised matrix is unpacked to the compute type for each product (bitsandbytes MatMul4Bit)."""
-    model = s.workload.model
-    width = max(model.intermediate_size or 0, model.hidden_size or 0) if not model.is_moe else model.hidden_size or 0
-    return (model.hidden_size or 0) * width * s.element_size / s.layout.tensor
-
-
-def _gathered(s: Setting, whole: float) -> list[Component]:
-    """Weights gathered under ZeRO 3: embedding, head and norms throughout, and two layers, one prefetched.
-
-    PyTorch FSDP keeps its root unit gathered and prefetches one unit
-    (docs.pytorch.org fully_shard: reshard_after_forward, prefetch); DeepSpeed's
-    estimator counts 4 bytes x the largest layer (runtime/zero/stage3.py).
-    """
-    if s.layout.zero_stage < ZERO_WEIGHTS or s.layout.data <= 1:
-        return []
-    share = whole / max(1.0, params_on(s.workload.model, s.groups, s.stage, ties=s.policy.ties_weights))
-    layers = (s.groups.layer_matrices + s.groups.norms) / s.stage.of * share
-    root = max(0.0, whole - layers * s.stage.layers)
-    return [part("gathered_layers", root + 2 * layers, *_UNTIL_STEP)]
-
-
-def _state_parts(s: Setting) -> list[Component] | Unknown:
-    """Gradients, optimizer states, FP32 copies and the step's working copy of the trained parameters."""
-    training, n = s.training, s.trained
-    moment = s.weight_size if s.pure else FP32_BYTES
-    states = state_bytes(training.optimizer, n - s.embeddings, s.embeddings, moment)
-    if isinstance(states, Unknown):
-        return states
-    gradient = s.sharded(s.weight_size * n, ZERO_GRADIENTS)
-    when = () if s.accumulates else (Phase.BACKWARD, Phase.STEP)
-    divide = s.sharded(1.0, ZERO_STATES)
-    parts = [part("gradients", gradient, *when), part("optimizer_states", states.scaled(divide))]
-    if not s.pure and not (s.workload.task.trains_adapters and s.weight_size == FP32_BYTES):
-        parts.append(part("master_weights", FP32_BYTES * n * divide))
-        if s.weight_size < FP32_BYTES:
-            parts.append(part("fp32_gradients", _fp32_gradient_bytes(s, n * divide), Phase.STEP))
-    if s.policy.optimizer_temporary:
-        extra = step_temporary_bytes(training.optimizer, n * divide, s.weight_size)
-        parts.append(part("optimizer_temporary", extra, Phase.STEP))
-    return [*parts, *_bucket_parts(s, gradient)]
-
-
-def _fp32_gradient_bytes(s: Setting, shard: float) -> float:
-    """16-bit gradients are widened before they meet FP32 weights: the whole shard, or a sub-group at a time in ZeRO 3.
-
-    deepspeedai/DeepSpeed runtime/zero/stage_1_and_2.py step; stage3.py
-    _prepare_fp32_grad_for_sub_group, sub_group_size.
-    """
-    return FP32_BYTES * (min(shard, SUB_GROUP_ELEMENTS) if s.layout.zero_stage >= ZERO_WEIGHTS else shard)
-
-
-def _bucket_parts(s: Setting, gradient: float) -> list[Component]:
-    """Buffers in which replicas exchange gradients.
-
-    Plain data parallelism copies all gradients into buckets (torch DDP without
-    gradient_as_bucket_view: peak memory rises by the size of the gradients);
-    ZeRO 1 and 2 use one flat buffer; ZeRO 3 works a layer at a time, whose
-    whole gradients exist before they are scattered.
-    """
-    if s.layout.data <= 1:
-        return []
-    if s.layout.zero_stage == 0:
-        return [part("gradient_buckets", gradient)]
-    if s.layout.zero_stage < ZERO_WEIGHTS:
-        return [part("gradient_buckets", min(BUCKET_ELEMENTS, s.trained) * s.weight_size, Phase.BACKWARD)]
-    layer = s.weight_size * s.trained / s.stage.layers
-    return [part("gradient_buckets", layer, Phase.BACKWARD)]
-
-
-def _pass(s: Setting) -> Pass:
-    names = expanded(s.training.lora_targets) if s.workload.task.trains_adapters else ()
+def _pass(workload: Workload, training: Training, policy: TrainingPolicy, layout: Layout, weight_size: int) -> Pass:
+    adapts = workload.task.trains_adapters
+    size = element_bytes(workload.precision)
     return Pass(
-        element_bytes=s.element_size,
-        tensor=s.layout.tensor,
-        flash=s.policy.attention == "flash",
-        adapters=names,
-        adapter_bytes=s.weight_size,
-        tokens_per_sequence=s.training.sequence_tokens,
-        tokens=s.tokens,
+        element_bytes=size,
+        tensor=layout.tensor,
+        flash=(training.attention or policy.attention) == "flash",
+        adapters=expanded(training.lora_targets) if adapts else (),
+        adapter_bytes=weight_size,
+        tokens_per_sequence=training.sequence_tokens,
+        tokens=training.micro_batch * training.sequence_tokens,
+        code=policy,
+        quantised=adapts and workload.weights.bits_per_weight < 8 * size,
+        compiled=training.compiled,
     )
-
-
-def _activation_parts(s: Setting) -> list[Component]:
-    """Activations of the micro-batches in flight, with one layer recomputed or left at the end of the backward pass.
-
-    Gradients grow while activations are freed layer by layer, so the backward
-    pass holds the larger of both beside one layer's activations. Gradients that
-    accumulate are there all the time.
-    """
-    model, how = s.workload.model, _pass(s)
-    layer = saved_bytes_per_token(model, how) * s.tokens
-    batches = s.stage.layers * s.stage.in_flight
-    if s.training.checkpointing is Checkpointing.NONE:
-        kept, name = layer * batches, "activations"
-    elif s.training.checkpointing is Checkpointing.SELECTIVE:
-        kept, name = selective_bytes_per_token(model, how) * s.tokens * batches, "checkpoints"
-    else:
-        kept, name = checkpoint_bytes_per_token(model, how) * s.tokens * batches, "checkpoints"
-    growing = 0.0 if s.accumulates else s.sharded(s.weight_size * s.trained, ZERO_GRADIENTS)
-    again = s.training.checkpointing is not Checkpointing.NONE or s.stage.in_flight > 1
-    whole = again and not growing
-    parts = [part(name, _spread(kept), *(_UNTIL_STEP if whole else _FORWARD))]
-    parts.append(part("backward_layer", _spread(layer), Phase.BACKWARD))
-    if again and not whole and kept > growing:
-        parts.append(part(name, _spread(kept - growing), Phase.BACKWARD, note="beyond the gradients"))
-    return parts
-
-
-def _spread(size: float) -> Range:
-    below, above = ACTIVATION_SPREAD
-    return Range.around(size, below=below, above=above)
-
-
-def _loss_parts(s: Setting) -> list[Component]:
-    """Logits after the forward pass and at the peak of the loss, vocabulary divided by tensor parallelism."""
-    model = s.workload.model
-    if not s.stage.last or is_encoder(model):
-        return []
-    vocabulary = (model.vocab_size or 0) / s.layout.tensor
-    kept, peak = loss_bytes(s.policy.loss, s.tokens, vocabulary, model.hidden_size or 0)
-    return [part("logits", kept, *_FORWARD), part("loss_gradient", peak - kept, Phase.LOSS)]
 
 
 def _with_slack(parts: tuple[Component, ...], s: Setting) -> StageDemand:
     """Parts with what the allocator holds beyond them and, among several cards, the collectives' buffers."""
+    parts = (*parts, part("unnamed", UNNAMED.scaled(highest(by_phase(parts, TRAINING))[1].likely)))
     allocated = highest(by_phase(parts, TRAINING))[1]
     ratio = s.policy.reserved_over_allocated
     slack = Range(ratio.low - 1, ratio.likely - 1, ratio.high - 1).scaled(allocated.likely)
@@ -299,9 +125,10 @@ def _with_slack(parts: tuple[Component, ...], s: Setting) -> StageDemand:
     return StageDemand(parts=parts, allocated=allocated, reserved=reserved)
 
 
-def _on_card(stage: StageDemand, visible: float, context: Range) -> MemoryEstimate:
+def _on_card(stage: StageDemand, card: OnCard) -> MemoryEstimate:
     """The estimate for one card, as the driver sees it."""
-    parts = (*stage.parts, part("cuda_context", context))
+    workspace = THREADS * card.workspace
+    parts = (*stage.parts, part("workspace", workspace), part("cuda_context", card.context))
     peaks = by_phase(parts, TRAINING)
     phase, peak = highest(peaks)
     return MemoryEstimate(
@@ -309,9 +136,9 @@ def _on_card(stage: StageDemand, visible: float, context: Range) -> MemoryEstima
         phases=peaks,
         peak_phase=phase,
         peak=peak,
-        allocated=stage.allocated,
-        reserved=stage.reserved,
+        allocated=stage.allocated.shifted(workspace),
+        reserved=stage.reserved.shifted(workspace),
         metric=Metric.DRIVER,
-        usable_bytes=visible,
-        verdict=verdict(peak, visible),
+        usable_bytes=card.visible,
+        verdict=verdict(peak, card.visible),
     )

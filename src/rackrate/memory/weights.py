@@ -111,6 +111,11 @@ def attention_params(model: Model) -> int:
     return down_q + latent + heads * value * hidden
 
 
+def qkv_params(model: Model) -> int:
+    """Weights that make queries, keys and values in one layer, grouped-query attention."""
+    return (model.hidden_size or 0) * (query_width(model) + 2 * key_width(model))
+
+
 def is_gated(model: Model) -> bool:
     """Whether the feed-forward block has a gate (SwiGLU and its kin), as decoders do unless told otherwise."""
     return model.mlp_gated is not False

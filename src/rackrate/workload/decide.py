@@ -44,6 +44,11 @@ def decide_training(draft: Draft, task: Task, chosen: Chosen) -> Training:
         packed=draft.choose("training.packed", pretrain, "pretrain_packs" if pretrain else "one_row_a_sequence"),
         lora_rank=rank,
         lora_targets=targets,
+        loss=draft.text("training.loss") or "",
+        attention=draft.text("training.attention") or "",
+        compiled=draft.said("training.compiled") is True,
+        step_in_backward=draft.said("training.step_in_backward") is True,
+        offload=(draft.text("training.offload") or "").removeprefix("none"),
     )
 
 

@@ -7,11 +7,13 @@ from types import MappingProxyType
 
 from rackrate.workload.key import SECTIONS, Key
 from rackrate.workload.keys_of_use import LIMITS, USE
-from rackrate.workload.keys_of_work import SERVING, TRAINING, WHAT
+from rackrate.workload.keys_of_work import HOW_TRAINED, SERVING, TRAINING, WHAT
 
 __all__ = ["KEYS", "SECTIONS", "Key", "flag_keys", "shorthand_of"]
 
-KEYS: Mapping[str, Key] = MappingProxyType({key.path: key for key in (*WHAT, *TRAINING, *SERVING, *USE, *LIMITS)})
+_ALL = (*WHAT, *TRAINING, *HOW_TRAINED, *SERVING, *USE, *LIMITS)
+
+KEYS: Mapping[str, Key] = MappingProxyType({key.path: key for key in _ALL})
 """All keys by path, in the order in which they are shown."""
 
 

@@ -16,6 +16,14 @@ _TASK_WORDS = {
 }
 _PRECISION_WORDS = {"bfloat16": "bf16", "float16": "fp16", "half": "fp16", "float32": "fp32", "float": "fp32"}
 _TARGET_WORDS = {f"{name}_proj": name for name in ("q", "k", "v", "o", "gate", "up", "down")} | {"all_linear": "all"}
+_OPTIMIZERS = (
+    "adamw", "adamw-fused", "adamw-loop", "paged-adamw", "adamw-8bit", "paged-adamw-8bit", "adafactor", "lion",
+    "lion-8bit", "paged-lion-8bit", "sgd", "sgd-momentum", "muon",
+)  # fmt: skip
+_OPTIMIZER_WORDS = {
+    "adam": "adamw", "adamw-torch": "adamw", "adamw-torch-fused": "adamw-fused", "adamw-hf": "adamw-loop",
+    "adamw-bnb-8bit": "adamw-8bit", "paged-adamw-32bit": "paged-adamw",
+}  # fmt: skip
 _MAX_TOKENS = 2**24
 
 WHAT = (
@@ -190,8 +198,8 @@ TRAINING = (
         path="training.optimizer",
         kind="choice",
         flag="--optimizer",
-        choices=("adamw", "adamw-8bit", "paged-adamw-8bit", "adafactor", "lion", "sgd", "muon"),
-        spellings={"adam": "adamw", "adamw-torch": "adamw", "adamw-bnb-8bit": "adamw-8bit"},
+        choices=_OPTIMIZERS,
+        spellings=_OPTIMIZER_WORDS,
         scope="training",
         default="adamw",
         why="usual_optimizer",
@@ -253,6 +261,63 @@ TRAINING = (
         help="Linear layers with adapters.",
         example="q, v",
         known_as=("target_modules", "lora_target_modules"),
+    ),
+)
+
+HOW_TRAINED = (
+    Key(
+        path="training.loss",
+        kind="choice",
+        flag="--loss",
+        choices=("full", "chunked", "fused"),
+        scope="training",
+        rule="the engine's own",
+        help="Logits in the loss: all at once, in chunks, or never whole (Liger, cut cross entropy).",
+        example="chunked",
+        known_as=("loss_fn", "use_liger_kernel", "cut_cross_entropy"),
+    ),
+    Key(
+        path="training.attention",
+        kind="choice",
+        flag="--attention",
+        choices=("flash", "eager"),
+        spellings={"sdpa": "flash", "flash_attention_2": "flash", "flash_attention_3": "flash"},
+        scope="training",
+        rule="the engine's own",
+        help="Attention that never stores its scores, or one that does.",
+        example="eager",
+        known_as=("attn_implementation",),
+    ),
+    Key(
+        path="training.compiled",
+        kind="switch",
+        flag="--compiled",
+        scope="training",
+        rule="false",
+        help="Layers and loss go through torch.compile.",
+        example="true",
+        known_as=("torch_compile", "compile"),
+    ),
+    Key(
+        path="training.step_in_backward",
+        kind="switch",
+        flag="--step-in-backward",
+        scope="training",
+        rule="false",
+        help="Use and free each gradient as soon as it is there.",
+        example="true",
+        known_as=("optimizer_in_bwd", "optimizer_in_backward"),
+    ),
+    Key(
+        path="training.offload",
+        kind="choice",
+        flag="--offload",
+        choices=("none", "activations", "optimizer", "parameters"),
+        scope="training",
+        rule="none",
+        help="What waits in the host's memory; parameters go with the optimizer.",
+        example="optimizer",
+        known_as=("cpu_offload", "offload_optimizer", "enable_activation_offloading", "fsdp_offload_params"),
     ),
 )
 

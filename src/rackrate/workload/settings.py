@@ -39,6 +39,11 @@ def _training(training: Training, *, adapters: bool) -> dict[str, Setting | None
         "training.packed": training.packed,
         "training.lora_rank": training.lora_rank if adapters else None,
         "training.lora_targets": list(training.lora_targets),
+        "training.loss": training.loss or None,
+        "training.attention": training.attention or None,
+        "training.compiled": training.compiled or None,
+        "training.step_in_backward": training.step_in_backward or None,
+        "training.offload": training.offload or None,
     }
 
 

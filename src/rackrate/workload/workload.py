@@ -52,6 +52,12 @@ class Training(Value, frozen=True, kw_only=True):
     ``muon``. ``pure_16bit``: weights, gradients and moments all stay in the
     16-bit precision (no FP32 master copy). ``lora_targets`` are of
     q, k, v, o, gate, up, down (``all`` = every linear layer).
+
+    ``loss`` (``full``, ``chunked``, ``fused``) and ``attention`` (``flash``,
+    ``eager``) are the engine's own where they are empty. ``compiled``: layers
+    go through torch.compile. ``step_in_backward``: each gradient is used and
+    freed as soon as it is there. ``offload``: what waits in the host's memory
+    (``activations``, ``optimizer``, ``parameters`` with the optimizer).
     """
 
     sequence_tokens: int
@@ -64,6 +70,11 @@ class Training(Value, frozen=True, kw_only=True):
     packed: bool
     lora_rank: int = 0
     lora_targets: tuple[str, ...] = ()
+    loss: str = ""
+    attention: str = ""
+    compiled: bool = False
+    step_in_backward: bool = False
+    offload: str = ""
 
 
 NOT_HOSTED = "none"

@@ -1,0 +1,118 @@
+"""Training passes: activations, recomputation, logits and loss of the micro-batches in flight."""
+
+from __future__ import annotations
+
+from rackrate.evidence import Range
+from rackrate.memory.activations import (
+    checkpoint_bytes_per_token,
+    left_input_bytes,
+    saved_bytes_per_token,
+    selective_bytes_per_token,
+)
+from rackrate.memory.estimate_types import Component, Phase
+from rackrate.memory.logits import LISTED_FORWARD, LISTED_LEFT, Loss, loss_bytes
+from rackrate.memory.phases import part
+from rackrate.memory.training_states import FORWARD, UNTIL_STEP, ZERO_GRADIENTS, Setting
+from rackrate.memory.weights import is_encoder
+from rackrate.workload.workload import Checkpointing
+
+ACTIVATION_SPREAD = (0.08, 0.08)
+"""Relative half widths of activations under and over the formula (published rows against it)."""
+
+STAGED_LAYERS = 2
+"""Layers whose activations are on the card when the rest waits in the host's memory (torchtune OffloadActivations)."""
+
+
+def activation_parts(s: Setting) -> list[Component]:
+    """Activations of the micro-batches in flight, with one layer recomputed or left at the end of the backward pass.
+
+    Gradients grow while activations are freed layer by layer, so the backward
+    pass holds the larger of both beside one layer's activations. Gradients that
+    accumulate are there all the time.
+    """
+    layer = saved_bytes_per_token(s.workload.model, s.kept) * s.tokens
+    kept, name = _kept_in_flight(s, layer)
+    growing = _growing_gradients(s)
+    again = s.training.checkpointing is not Checkpointing.NONE or s.stage.in_flight > 1
+    whole = again and not growing
+    parts = [part(name, _spread(kept), *(UNTIL_STEP if whole else FORWARD))]
+    parts.append(part("backward_layer", _spread(layer), Phase.BACKWARD))
+    if again and not whole and kept > growing:
+        parts.append(part(name, _spread(kept - growing), Phase.BACKWARD, note="beyond the gradients"))
+    return [*parts, *_left_inputs(s)]
+
+
+def _kept_in_flight(s: Setting, layer: float) -> tuple[float, str]:
+    """What all layers keep of the micro-batches in flight, and its name."""
+    model, batches = s.workload.model, s.stage.layers * s.stage.in_flight
+    if s.training.checkpointing is Checkpointing.NONE:
+        each, name = layer, "activations"
+    elif s.training.checkpointing is Checkpointing.SELECTIVE:
+        each, name = selective_bytes_per_token(model, s.kept) * s.tokens, "checkpoints"
+    else:
+        each, name = checkpoint_bytes_per_token(model, s.kept) * s.tokens, "checkpoints"
+    return each * (min(STAGED_LAYERS, batches) if s.offloads("activations") else batches), name
+
+
+def _growing_gradients(s: Setting) -> float:
+    """Gradients that come into being while activations go; none where they are there already or freed at once."""
+    if s.gradients_stay or s.training.step_in_backward:
+        return 0.0
+    return s.sharded(s.weight_size * s.trained, ZERO_GRADIENTS)
+
+
+def _left_inputs(s: Setting) -> list[Component]:
+    """Inputs of the micro-batch before, as long as the loop's variables refer to its graph."""
+    each = left_input_bytes(s.workload.model, s.kept) if s.policy.keeps_batch else 0.0
+    if not each:
+        return []
+    return [part("previous_inputs", _of_the_batch_before(s, each * s.tokens * s.stage.layers), *FORWARD)]
+
+
+def _of_the_batch_before(s: Setting, size: float) -> Range:
+    """``size`` if the batch before was as long; where the longest sample alone is, likely none of it."""
+    return _spread(size) if s.training.packed else Range(0.0, 0.0, size)
+
+
+def _spread(size: float) -> Range:
+    below, above = ACTIVATION_SPREAD
+    return Range.around(size, below=below, above=above)
+
+
+def loss_parts(s: Setting) -> list[Component]:
+    """Logits after the forward pass and at the peak of the loss, vocabulary divided by tensor parallelism."""
+    model = s.workload.model
+    if not s.stage.last or is_encoder(model):
+        return []
+    vocabulary, hidden = (model.vocab_size or 0) / s.layout.tensor, model.hidden_size or 0
+    kind = s.training.loss or s.policy.loss
+    loss = Loss(kind=kind, chunked_bytes=s.policy.chunked_bytes, compiled=s.training.compiled)
+    kept, peak = loss_bytes(loss, s.tokens, vocabulary, hidden)
+    if s.policy.keeps_batch and kind == "chunked":
+        return _listed_parts(s, vocabulary, hidden, peak)
+    parts = [part("logits", kept, *FORWARD), part("loss_gradient", peak - kept, Phase.LOSS)]
+    return [*parts, *_head_gradient(s, vocabulary * hidden)] if kind == "chunked" else parts
+
+
+def _head_gradient(s: Setting, weights: float) -> list[Component]:
+    """The gradient of a head that is used in chunks, and the next chunk's share added to it, beside the logits."""
+    if s.workload.task.trains_adapters:
+        return []
+    return [part("head_gradient", 2 * s.weight_size * weights, Phase.LOSS)]
+
+
+def _listed_parts(s: Setting, vocabulary: float, hidden: int, peak: float) -> list[Component]:
+    """Logits in a list of chunks, the list of the batch before beside them until the forward pass ends.
+
+    A quantised head is unpacked for each chunk while 16-bit logits are made.
+    """
+    entries = vocabulary * s.tokens
+    made = LISTED_FORWARD * entries
+    if s.kept.quantised and s.policy.quantises_head:
+        made = max(made, s.element_size * entries + s.policy.unpacked_bytes * vocabulary * hidden)
+    before = _of_the_batch_before(s, LISTED_LEFT * entries)
+    return [
+        part("logits", made, Phase.FORWARD),
+        part("previous_logits", before, Phase.FORWARD),
+        part("loss_gradient", peak, Phase.LOSS),
+    ]

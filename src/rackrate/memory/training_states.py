@@ -1,0 +1,205 @@
+"""Training states: weights, adapters, gradients, optimizer states and the buffers that replicas exchange."""
+
+from __future__ import annotations
+
+from rackrate.evidence import Unknown
+from rackrate.facts.engine import TrainingPolicy
+from rackrate.facts.formats import WeightFormat
+from rackrate.memory.activations import FP32_BYTES, Pass
+from rackrate.memory.estimate_types import Component, Phase
+from rackrate.memory.optimizer import state_bytes, step_temporary_bytes
+from rackrate.memory.overhead import BUCKET_ELEMENTS
+from rackrate.memory.phases import part
+from rackrate.memory.stages import Stage
+from rackrate.memory.weights import ParameterGroups, params_on, weight_bytes
+from rackrate.values import Value, replace
+from rackrate.workload.layout import Layout
+from rackrate.workload.workload import Training, Workload
+
+ZERO_STATES, ZERO_GRADIENTS, ZERO_WEIGHTS = 1, 2, 3
+"""What the stages of ZeRO begin to divide (arXiv 1910.02054); FSDP is the third."""
+
+SUB_GROUP_ELEMENTS = 1e9
+"""Elements that ZeRO 3 updates at a time (DeepSpeed config: sub_group_size)."""
+
+FORWARD = (Phase.FORWARD, Phase.LOSS)
+UNTIL_STEP = (Phase.FORWARD, Phase.LOSS, Phase.BACKWARD)
+
+
+class Setting(Value, frozen=True, kw_only=True):
+    """One stage of a training run, with the sizes that every part needs.
+
+    ``trained`` parameters (of which ``embeddings``) are held on this card
+    before ZeRO divides them; ``weight_size`` is the bytes of a trained weight,
+    ``element_size`` of an activation; ``pure``: no FP32 copies. ``kept`` is how
+    a layer is run.
+    """
+
+    workload: Workload
+    training: Training
+    policy: TrainingPolicy
+    layout: Layout
+    stage: Stage
+    groups: ParameterGroups
+    element_size: int
+    weight_size: int
+    pure: bool
+    trained: float
+    embeddings: float
+    accumulates: bool
+    kept: Pass
+
+    @property
+    def tokens(self) -> int:
+        """Tokens of one micro-batch."""
+        return self.training.micro_batch * self.training.sequence_tokens
+
+    @property
+    def gradients_stay(self) -> bool:
+        """Whether gradients are there in the forward pass: they accumulate, or are zeroed and not freed."""
+        return (self.accumulates or self.policy.zeroes_gradients) and not self.training.step_in_backward
+
+    def sharded(self, size: float, stage: int) -> float:
+        """``size`` divided over the data-parallel group from ZeRO ``stage`` on."""
+        return size / self.layout.data if self.layout.zero_stage >= stage else size
+
+    def offloads(self, what: str) -> bool:
+        """Whether ``what`` waits in the host's memory (parameters go with the optimizer)."""
+        said = self.training.offload
+        return said == what or (what == "optimizer" and said == "parameters")
+
+
+def weight_parts(s: Setting) -> list[Component]:
+    """Frozen base and adapters, or the trained weights in the type they are computed in."""
+    if s.workload.task.trains_adapters:
+        return _frozen_parts(s)
+    layout = s.layout
+    compute = s.element_size * s.trained
+    if s.offloads("parameters"):
+        return [_passing(s, compute)]
+    if s.weight_size == s.element_size:
+        return [part("weights", s.sharded(compute, ZERO_WEIGHTS)), *_gathered(s, compute)]
+    if layout.zero_stage >= ZERO_WEIGHTS and layout.data > 1:
+        return _gathered(s, compute)
+    return [part("weights", compute, *FORWARD, note="autocast copies")]
+
+
+def _frozen_parts(s: Setting) -> list[Component]:
+    form = stored_format(s.workload.weights, s.policy)
+    base = weight_bytes(s.workload.model, s.groups, s.stage, form, ties=s.policy.ties_weights) / s.layout.tensor
+    adapters = part("adapters", s.sharded(s.weight_size * s.trained, ZERO_WEIGHTS))
+    if s.offloads("parameters"):
+        return [_passing(s, base), adapters]
+    parts = [part("weights", s.sharded(base, ZERO_WEIGHTS)), adapters]
+    if s.kept.quantised:
+        parts.append(part("dequantised_matrix", s.policy.unpacked_bytes * largest_matrix(s), *UNTIL_STEP))
+    return [*parts, *_gathered(s, base)]
+
+
+def stored_format(form: WeightFormat, policy: TrainingPolicy) -> WeightFormat:
+    """The format as this engine applies it: to every linear layer, the head among them, or not to the head."""
+    return replace(form, head_16bit=False) if policy.quantises_head else form
+
+
+def largest_matrix(s: Setting) -> float:
+    """Weights of the largest matrix of a layer on one card: what is unpacked or updated at a time."""
+    model = s.workload.model
+    hidden = model.hidden_size or 0
+    width = hidden if model.is_moe else max(model.intermediate_size or 0, hidden)
+    return float(hidden * width) / s.layout.tensor
+
+
+def layer_and_root(s: Setting, whole: float) -> tuple[float, float]:
+    """``whole`` weights as one layer, and embedding, head and final norm together."""
+    share = whole / max(1.0, params_on(s.workload.model, s.groups, s.stage, ties=s.policy.ties_weights))
+    layer = (s.groups.layer_matrices + s.groups.norms) / s.stage.of * share
+    return layer, max(0.0, whole - layer * s.stage.layers)
+
+
+def _gathered(s: Setting, whole: float) -> list[Component]:
+    """Weights gathered under ZeRO 3: embedding, head and norms throughout, and two layers, one prefetched.
+
+    PyTorch FSDP keeps its root unit gathered and prefetches one unit
+    (docs.pytorch.org fully_shard: reshard_after_forward, prefetch); DeepSpeed's
+    estimator counts 4 bytes x the largest layer (runtime/zero/stage3.py).
+    """
+    if s.layout.zero_stage < ZERO_WEIGHTS or s.layout.data <= 1:
+        return []
+    layer, root = layer_and_root(s, whole)
+    return [part("gathered_layers", root + 2 * layer, *UNTIL_STEP)]
+
+
+def _passing(s: Setting, whole: float) -> Component:
+    """Weights that wait in the host's memory: two layers and the root pass through (arXiv 2104.07857)."""
+    layer, root = layer_and_root(s, whole)
+    return part("gathered_layers", root + 2 * layer, *UNTIL_STEP, note="the rest waits in the host's memory")
+
+
+def state_parts(s: Setting) -> list[Component] | Unknown:
+    """Gradients, optimizer states, FP32 copies and the step's working copy of the trained parameters."""
+    training, n = s.training, s.trained
+    moment = s.weight_size if s.pure else FP32_BYTES
+    states = state_bytes(training.optimizer, n - s.embeddings, s.embeddings, moment)
+    if isinstance(states, Unknown):
+        return states
+    divide = s.sharded(1.0, ZERO_STATES)
+    parts = _gradient_parts(s)
+    if s.offloads("optimizer"):
+        return parts
+    parts.append(part("optimizer_states", states.scaled(divide)))
+    if not s.pure and not (s.workload.task.trains_adapters and s.weight_size == FP32_BYTES):
+        parts.append(part("master_weights", FP32_BYTES * n * divide))
+        if s.weight_size < FP32_BYTES:
+            parts.append(part("fp32_gradients", _fp32_gradient_bytes(s, n * divide), Phase.STEP))
+    at_once = _largest_tensor(s)
+    if not s.policy.optimizer_temporary and training.optimizer in {"adamw", "adam"}:
+        return parts
+    if training.step_in_backward:
+        extra, when = step_temporary_bytes(training.optimizer, at_once, s.weight_size, at_once), Phase.BACKWARD
+    else:
+        extra, when = step_temporary_bytes(training.optimizer, n * divide, s.weight_size, at_once), Phase.STEP
+    return [*parts, part("optimizer_temporary", extra, when)] if extra else parts
+
+
+def _largest_tensor(s: Setting) -> float:
+    """Parameters of the largest tensor that is trained: the embedding or head, or a matrix of a layer."""
+    if s.workload.task.trains_adapters:
+        return 0.0
+    ends = max(s.groups.embedding if s.stage.first else 0, s.groups.head if s.stage.last else 0)
+    return max(ends / s.layout.tensor, largest_matrix(s))
+
+
+def _gradient_parts(s: Setting) -> list[Component]:
+    """Gradients of all trained weights, or of one tensor where each is used as soon as it is there."""
+    if s.training.step_in_backward:
+        return [part("gradients", s.weight_size * _largest_tensor(s), Phase.BACKWARD, note="one tensor at a time")]
+    gradient = s.sharded(s.weight_size * s.trained, ZERO_GRADIENTS)
+    when = () if s.gradients_stay else (Phase.BACKWARD, Phase.STEP)
+    return [part("gradients", gradient, *when), *_bucket_parts(s, gradient)]
+
+
+def _fp32_gradient_bytes(s: Setting, shard: float) -> float:
+    """16-bit gradients are widened before they meet FP32 weights: the whole shard, or a sub-group at a time in ZeRO 3.
+
+    deepspeedai/DeepSpeed runtime/zero/stage_1_and_2.py step; stage3.py
+    _prepare_fp32_grad_for_sub_group, sub_group_size.
+    """
+    return FP32_BYTES * (min(shard, SUB_GROUP_ELEMENTS) if s.layout.zero_stage >= ZERO_WEIGHTS else shard)
+
+
+def _bucket_parts(s: Setting, gradient: float) -> list[Component]:
+    """Buffers in which replicas exchange gradients.
+
+    Plain data parallelism copies all gradients into buckets (torch DDP without
+    gradient_as_bucket_view: peak memory rises by the size of the gradients);
+    ZeRO 1 and 2 use one flat buffer; ZeRO 3 works a layer at a time, whose
+    whole gradients exist before they are scattered.
+    """
+    if s.layout.data <= 1:
+        return []
+    if s.layout.zero_stage == 0:
+        return [part("gradient_buckets", gradient)]
+    if s.layout.zero_stage < ZERO_WEIGHTS:
+        return [part("gradient_buckets", min(BUCKET_ELEMENTS, s.trained) * s.weight_size, Phase.BACKWARD)]
+    layer = s.weight_size * s.trained / s.stage.layers
+    return [part("gradient_buckets", layer, Phase.BACKWARD)]

@@ -1,0 +1,47 @@
+"""Traits: in what the layers of model families differ, as far as memory can tell."""
+
+from __future__ import annotations
+
+from rackrate.facts.model import Model
+from rackrate.memory.weights import is_encoder, is_gated
+
+PARALLEL = frozenset({"Phi", "StableLM", "GPT-NeoX", "Pythia", "Falcon", "GPT-J"})
+"""Ungated families whose two blocks read one hidden state (litgpt/config.py parallel_residual)."""
+
+ONE_NORM = frozenset({"Phi", "GPT-J"})
+"""Those of them in which both read the output of one norm (litgpt/config.py shared_attention_norm)."""
+
+HEAD_NORMS = frozenset({"Qwen3", "Gemma 3", "OLMo 2", "OLMo 3"})
+"""Families that normalise queries and keys (transformers modeling_qwen3.py q_norm, k_norm)."""
+
+FOUR_NORMS = frozenset({"Gemma 2", "Gemma 3"})
+"""Families with a norm on each side of both blocks (transformers modeling_gemma2.py)."""
+
+FOUR, TWO = 4, 2
+
+
+def is_parallel(model: Model) -> bool:
+    """Whether attention and feed-forward block read the same hidden state."""
+    return not is_gated(model) and model.family in PARALLEL
+
+
+def shares_norm(model: Model) -> bool:
+    """Whether one norm feeds attention and feed-forward block."""
+    return is_parallel(model) and (model.family in ONE_NORM or model.kv_heads == 1)
+
+
+def norm_inputs(model: Model) -> int:
+    """Hidden states that the norms of a layer keep: one where both blocks read the same."""
+    if model.family in FOUR_NORMS:
+        return FOUR
+    return 1 if is_parallel(model) else TWO
+
+
+def norm_outputs(model: Model) -> int:
+    """Outputs of norms that linear layers read."""
+    return 1 if shares_norm(model) else TWO
+
+
+def normalises_heads(model: Model) -> bool:
+    """Whether queries and keys are normalised."""
+    return model.family in HEAD_NORMS and not is_encoder(model)
