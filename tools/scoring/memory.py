@@ -161,8 +161,11 @@ def error_of(row: Row, likely: float) -> float:
 def wrong_fits(row: Row, case: Case, measured: float, found: MemoryEstimate) -> tuple[int, int]:
     """Hypothetical cards that the estimate fits, and those of them that the measurement does not.
 
-    The measurement as the driver sees it: what the framework held, and the likely CUDA context.
+    The measurement as the driver sees it: what the framework held, and the
+    likely CUDA context; a sum over cards counts by card.
     """
+    if row.text("scope").startswith("sum"):
+        measured /= case.layout.pipeline
     context = sum(part.bytes.likely for part in found.components if part.name == "cuda_context")
     on_card = measured + (0 if row.text("metric_id") == "nvml" else context)
     needed = demand(case.workload, case.layout, case.engine)
@@ -197,6 +200,8 @@ def _component(row: Row, book: FactBook) -> tuple[str, str, float]:
     name = row.text("task").rpartition(":")[2]
     if not row.text("model_id"):
         raise NotScored(f"component without a model: {name}")
+    if "weights" in name and not row.text("weight_format"):
+        raise NotScored("component: weights of a format that is not stated")
     case = component_case(row, book)
     needed = demand(case.workload, case.layout, case.engine)
     found = needed if isinstance(needed, Unknown) else fit_on(needed, case.card)

@@ -99,7 +99,10 @@ class TrainingPolicy(Value, frozen=True, kw_only=True):
     while the largest quantised matrix is used. ``zeroes_gradients``: gradients
     are set to zero after a step, not freed. ``chunked_bytes``: of the chunked
     loss, per token and vocabulary entry. ``eager_context``: the CUDA context
-    loads all kernels, as before CUDA 11.7.
+    loads all kernels, as before CUDA 11.7. ``reserved_over_moving``: what the
+    allocator holds over activations and logits alone, where static parts are
+    known to leave no holes. ``stream_pools``: gradients are reduced on a stream
+    of its own, whose memory no other stream can use.
     """
 
     optimizer_temporary: bool
@@ -119,6 +122,8 @@ class TrainingPolicy(Value, frozen=True, kw_only=True):
     zeroes_gradients: bool = False
     chunked_bytes: float = 2.25
     eager_context: bool = False
+    reserved_over_moving: Range | None = None
+    stream_pools: bool = False
     source: str = ""
 
 

@@ -23,6 +23,7 @@ _TRAINING = {
     "optimizer_temporary", "loss", "attention", "adapter_bytes", "ties_weights", "master_weights",
     "reserved_over_allocated", "source", "expands_heads", "fused_qkv", "adapter_dropout", "keeps_inputs",
     "keeps_batch", "quantises_head", "unpacked_bytes", "zeroes_gradients", "chunked_bytes", "eager_context",
+    "reserved_over_moving", "stream_pools",
 }  # fmt: skip
 _SPEED = {
     "host", "launch_us_per_layer", "decode_bandwidth", "cache_bandwidth", "prefill_flop", "train_flop",
@@ -216,6 +217,8 @@ def _training(part: Section) -> TrainingPolicy:
         zeroes_gradients=part.flag_or("zeroes_gradients"),
         chunked_bytes=part.number_or("chunked_bytes", 2.25),
         eager_context=part.flag_or("eager_context"),
+        reserved_over_moving=part.span("reserved_over_moving") if part.has("reserved_over_moving") else None,
+        stream_pools=part.flag_or("stream_pools"),
         source=part.text("source"),
     )
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from rackrate.facts.accelerator import Precision
 from rackrate.facts.engine import TrainingPolicy
 from rackrate.facts.model import Model
-from rackrate.memory.traits import norm_inputs, norm_outputs, normalises_heads
+from rackrate.memory.traits import caps_scores, norm_inputs, norm_outputs, normalises_heads
 from rackrate.memory.weights import is_encoder, is_gated, key_width, matrices_per_mlp, query_width
 from rackrate.values import Value
 
@@ -173,7 +173,7 @@ def attention_bytes(model: Model, how: Pass) -> float:
     2205.14135). Without it each head keeps, for every pair of tokens, the
     softmax in FP32 and its cast (transformers eager_attention_forward), and an
     encoder also a dropout mask and the dropped scores (arXiv 2205.05198,
-    section 4.1). Code that expands grouped heads keeps keys and values of all
+    section 4.1), and capped scores the hyperbolic tangent. Code that expands grouped heads keeps keys and values of all
     query heads; where one matrix makes all three and none is expanded, its
     whole output stays beside the rotated queries and keys, because the values
     are a view of it (litgpt/model.py CausalSelfAttention).
@@ -186,9 +186,10 @@ def attention_bytes(model: Model, how: Pass) -> float:
     widths = 2 * query + keys + values
     if how.fused_qkv and not (how.expands_heads and grouped):
         widths += query + keys
-    if how.flash:
+    if how.flash and not caps_scores(model):
         return (widths * size + FP32_BYTES * heads) / how.tensor
     pair = FP32_BYTES + (size if size < FP32_BYTES else 0) + ((1 + size) if is_encoder(model) else 0)
+    pair += size if caps_scores(model) else 0
     return (widths * size + heads * pair * how.tokens_per_sequence) / how.tensor
 
 

@@ -11,7 +11,15 @@ from rackrate.memory.overhead import COLLECTIVE_BYTES, UNNAMED, OnCard
 from rackrate.memory.phases import TRAINING, by_phase, highest, part, verdict
 from rackrate.memory.stages import Stage, stages
 from rackrate.memory.training_passes import activation_parts, loss_parts
-from rackrate.memory.training_states import Setting, state_parts, weight_parts
+from rackrate.memory.training_states import (
+    FORWARD,
+    ZERO_GRADIENTS,
+    Setting,
+    largest_tensor,
+    layer_and_root,
+    state_parts,
+    weight_parts,
+)
 from rackrate.memory.weights import parameter_groups, params_on
 from rackrate.values import Value
 from rackrate.workload.layout import Layout
@@ -116,13 +124,34 @@ def _with_slack(parts: tuple[Component, ...], s: Setting) -> StageDemand:
     """Parts with what the allocator holds beyond them and, among several cards, the collectives' buffers."""
     parts = (*parts, part("unnamed", UNNAMED.scaled(highest(by_phase(parts, TRAINING))[1].likely)))
     allocated = highest(by_phase(parts, TRAINING))[1]
-    ratio = s.policy.reserved_over_allocated
-    slack = Range(ratio.low - 1, ratio.likely - 1, ratio.high - 1).scaled(allocated.likely)
-    parts = (*parts, part("allocator_slack", slack))
+    parts = (*parts, *_pool_parts(s))
+    ratio, base = s.policy.reserved_over_moving, [p for p in parts if p.name in _MOVING]
+    if ratio is None:
+        ratio, base = s.policy.reserved_over_allocated, list(parts)
+    slack = Range(ratio.low - 1, ratio.likely - 1, ratio.high - 1)
+    parts = (*parts, part("allocator_slack", slack.scaled(highest(by_phase(base, TRAINING))[1].likely)))
     reserved = highest(by_phase(parts, TRAINING))[1]
     if s.layout.gpus > 1:
         parts = (*parts, part("collectives", COLLECTIVE_BYTES))
     return StageDemand(parts=parts, allocated=allocated, reserved=reserved)
+
+
+_MOVING = frozenset({"activations", "checkpoints", "backward_layer", "logits", "loss_gradient", "head_gradient"})
+
+
+def _pool_parts(s: Setting) -> list[Component]:
+    """What the stream that reduces gradients holds when it has none: its blocks serve no other stream.
+
+    The sharded gradients, and the largest unit's whole gradients in FP32 on
+    their way into the reduction (torch fully_shard's reduce-scatter; the
+    caching allocator keeps a pool for each stream, CUDA semantics notes).
+    """
+    if not s.policy.stream_pools or s.layout.data <= 1 or s.layout.zero_stage < ZERO_GRADIENTS:
+        return []
+    gradients = s.sharded(s.weight_size * s.trained, ZERO_GRADIENTS)
+    layer, _ = layer_and_root(s, s.trained)
+    unit = max(layer, largest_tensor(s)) * FP32_BYTES
+    return [part("stream_pools", (0.0 if s.gradients_stay else gradients) + unit, *FORWARD)]
 
 
 def _on_card(stage: StageDemand, card: OnCard) -> MemoryEstimate:

@@ -104,12 +104,16 @@ def _head_gradient(s: Setting, weights: float) -> list[Component]:
 def _listed_parts(s: Setting, vocabulary: float, hidden: int, peak: float) -> list[Component]:
     """Logits in a list of chunks, the list of the batch before beside them until the forward pass ends.
 
-    A quantised head is unpacked for each chunk while 16-bit logits are made.
+    A quantised head is unpacked for each chunk: while 16-bit logits are made,
+    and in the backward pass beside the list and the gradients of its chunks in
+    16 bits.
     """
     entries = vocabulary * s.tokens
     made = LISTED_FORWARD * entries
     if s.kept.quantised and s.policy.quantises_head:
-        made = max(made, s.element_size * entries + s.policy.unpacked_bytes * vocabulary * hidden)
+        unpacked = s.policy.unpacked_bytes * vocabulary * hidden
+        made = max(made, s.element_size * entries + unpacked)
+        peak = max(peak, (LISTED_LEFT + s.element_size) * entries + unpacked)
     before = _of_the_batch_before(s, LISTED_LEFT * entries)
     return [
         part("logits", made, Phase.FORWARD),

@@ -151,7 +151,7 @@ def state_parts(s: Setting) -> list[Component] | Unknown:
         parts.append(part("master_weights", FP32_BYTES * n * divide))
         if s.weight_size < FP32_BYTES:
             parts.append(part("fp32_gradients", _fp32_gradient_bytes(s, n * divide), Phase.STEP))
-    at_once = _largest_tensor(s)
+    at_once = largest_tensor(s)
     if not s.policy.optimizer_temporary and training.optimizer in {"adamw", "adam"}:
         return parts
     if training.step_in_backward:
@@ -161,7 +161,7 @@ def state_parts(s: Setting) -> list[Component] | Unknown:
     return [*parts, part("optimizer_temporary", extra, when)] if extra else parts
 
 
-def _largest_tensor(s: Setting) -> float:
+def largest_tensor(s: Setting) -> float:
     """Parameters of the largest tensor that is trained: the embedding or head, or a matrix of a layer."""
     if s.workload.task.trains_adapters:
         return 0.0
@@ -172,7 +172,7 @@ def _largest_tensor(s: Setting) -> float:
 def _gradient_parts(s: Setting) -> list[Component]:
     """Gradients of all trained weights, or of one tensor where each is used as soon as it is there."""
     if s.training.step_in_backward:
-        return [part("gradients", s.weight_size * _largest_tensor(s), Phase.BACKWARD, note="one tensor at a time")]
+        return [part("gradients", s.weight_size * largest_tensor(s), Phase.BACKWARD, note="one tensor at a time")]
     gradient = s.sharded(s.weight_size * s.trained, ZERO_GRADIENTS)
     when = () if s.gradients_stay else (Phase.BACKWARD, Phase.STEP)
     return [part("gradients", gradient, *when), *_bucket_parts(s, gradient)]

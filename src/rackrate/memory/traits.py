@@ -17,6 +17,9 @@ HEAD_NORMS = frozenset({"Qwen3", "Gemma 3", "OLMo 2", "OLMo 3"})
 FOUR_NORMS = frozenset({"Gemma 2", "Gemma 3"})
 """Families with a norm on each side of both blocks (transformers modeling_gemma2.py)."""
 
+CAPPED_SCORES = frozenset({"Gemma 2"})
+"""Families that cap attention scores with a hyperbolic tangent, so that the scores are made (arXiv 2408.00118)."""
+
 FOUR, TWO = 4, 2
 
 
@@ -40,6 +43,11 @@ def norm_inputs(model: Model) -> int:
 def norm_outputs(model: Model) -> int:
     """Outputs of norms that linear layers read."""
     return 1 if shares_norm(model) else TWO
+
+
+def caps_scores(model: Model) -> bool:
+    """Whether attention scores are capped, which plain fused kernels cannot do."""
+    return model.family in CAPPED_SCORES
 
 
 def normalises_heads(model: Model) -> bool:

@@ -105,6 +105,10 @@ def named_engine(draft: Draft, book: FactBook) -> Engine | None:
     if text is None:
         return None
     name, mark, version = text.partition("==")
+    if mark and not any(map(str.isdigit, version)):
+        action = f"write {name}==4.46, or {name} alone for its newest version"
+        draft.problem("engine", Code.BAD_VALUE, text, "a version in numbers behind ==", action)
+        return None
     found = resolve_engine(name, book.engine_ids)
     if isinstance(found, Finding):
         draft.findings.append(replace(found, subject=draft.subject("engine")))
