@@ -29,7 +29,7 @@ class ServingPolicy(Value, frozen=True, kw_only=True):
     ``default_context``: ``"model"`` when the engine plans for the model's
     maximum unless told otherwise, else a number of tokens as text.
     ``default_sequences``: most sequences in a batch. ``batched_tokens``: tokens
-    of prefill processed at once. ``mla_cache_padding``: stored values per token
+    of prefill processed at once (0: a whole context). ``mla_cache_padding``: stored values per token
     and layer are padded to a multiple of this. ``full_prompt_logits``: logits
     of the whole prompt are materialised (6 bytes x vocabulary x prompt).
     ``graph_bytes``: memory of captured graphs; ``non_torch_bytes``: buffers

@@ -190,11 +190,14 @@ def _working_bytes(workload: Workload, layout: Layout, policy: ServingPolicy, to
 
     Scores: 16-bit products and mask sum, an FP32 copy and its softmax, 10 bytes
     per head and pair of tokens (AutoAWQ modules/fused/attn.py). They and the
-    feed-forward block are not there at once.
+    feed-forward block are not there at once. Engines with a cache of fixed size
+    make the scores of one batch against the whole of it (llama.cpp's compute
+    buffer without flash attention: FP32, 4 bytes).
     """
     model, size = workload.model, element_bytes(workload.precision)
     if not policy.eager_prefill:
-        return tokens * inference_bytes_per_token(model, layout.tensor, size)
+        scores = policy.score_bytes * (model.attention_heads or 0) / layout.tensor * tokens * _context(workload)
+        return tokens * inference_bytes_per_token(model, layout.tensor, size) + scores
     block = tokens * eager_prefill_bytes_per_token(model, size) / layout.tensor
     if not policy.score_bytes or workload.serving is None:
         return block
@@ -202,6 +205,11 @@ def _working_bytes(workload: Workload, layout: Layout, policy: ServingPolicy, to
     heads = (model.attention_heads or 0) / layout.tensor
     attention = tokens * inference_bytes_per_token(model, layout.tensor, size, attention_alone=True)
     return max(block, attention + policy.score_bytes * heads * pairs)
+
+
+def _context(workload: Workload) -> int:
+    serving = workload.serving
+    return 0 if serving is None else max(serving.context_tokens, serving.prompt_tokens + serving.output_tokens)
 
 
 def _code_parts(workload: Workload, stage: Stage, layout: Layout, policy: ServingPolicy) -> list[Component]:
@@ -228,9 +236,10 @@ def _code_parts(workload: Workload, stage: Stage, layout: Layout, policy: Servin
 def _prefill_tokens(serving: Serving, layout: Layout, policy: ServingPolicy) -> tuple[int, int]:
     """Tokens processed at once, and prompt tokens of one batch."""
     prompt = math.ceil(serving.concurrency / layout.data) * serving.prompt_tokens
+    most = policy.batched_tokens or max(serving.context_tokens, serving.prompt_tokens + serving.output_tokens)
     if policy.continuous_batching:
-        return policy.batched_tokens, min(prompt, policy.batched_tokens)
-    return min(prompt, policy.batched_tokens), prompt
+        return most, min(prompt, most)
+    return min(prompt, most), prompt
 
 
 def _rows(serving: Serving, layout: Layout, policy: ServingPolicy) -> int:
