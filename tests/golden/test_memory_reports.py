@@ -4,7 +4,7 @@ import csv
 from pathlib import Path
 
 import pytest
-from tests.memory.build import card, measure, serve, train, with_policy, with_training
+from tests.memory.build import card, measure, serve, train, with_training
 
 from rackrate.app.asking import read_workload
 from rackrate.app.context import facts
@@ -196,7 +196,7 @@ def test_frozen_weights():
         BOOK, "Qwen/Qwen2.5-14B-Instruct", Task.QLORA, form="nf4", lora_rank=16, lora_targets=("all",), optimizer="adamw-8bit",
         checkpointing=Checkpointing.FULL, tokens=2048,
     )  # fmt: skip
-    found = measure(asked, card(24_576, (8, 9)), with_policy(BOOK.engine("peft-trl"), loss="fused"))
+    found = measure(asked, card(24_576, (8, 9)), BOOK.engine("unsloth"))
     assert part(found, "gradients", "optimizer_states") < 0.6 * GIB
     assert 9 < found.allocated.likely / GIB < 13
     assert found.verdict is Verdict.FITS

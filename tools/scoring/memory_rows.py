@@ -235,12 +235,12 @@ def checkpointing(row: Row) -> str:
 
 def layout_of(row: Row) -> Layout:
     """How the model is spread; a naive split of layers counts as a pipeline."""
-    data = max(1, row.whole("dp", 1)) * max(1, row.whole("cp", 1))
     pipeline = max(1, row.whole("pp", 1))
     return Layout(
         tensor=max(1, row.whole("tp", 1)),
         pipeline=pipeline,
-        data=data,
+        data=max(1, row.whole("dp", 1)),
+        context=max(1, row.whole("cp", 1)),
         zero_stage=row.whole("zero_stage"),
         layer_split=pipeline > 1 and row.text("norm_task") == "inference",
     )

@@ -102,7 +102,9 @@ class TrainingPolicy(Value, frozen=True, kw_only=True):
     loads all kernels, as before CUDA 11.7. ``reserved_over_moving``: what the
     allocator holds over activations and logits alone, where static parts are
     known to leave no holes. ``stream_pools``: gradients are reduced on a stream
-    of its own, whose memory no other stream can use.
+    of its own, whose memory no other stream can use. ``checkpoints_on_host``:
+    inputs of recomputed layers wait in the host's memory. ``upcasts``: beside a
+    quantised base everything else is widened to FP32, and hidden states with it.
     """
 
     optimizer_temporary: bool
@@ -124,6 +126,8 @@ class TrainingPolicy(Value, frozen=True, kw_only=True):
     eager_context: bool = False
     reserved_over_moving: Range | None = None
     stream_pools: bool = False
+    checkpoints_on_host: bool = False
+    upcasts: bool = False
     source: str = ""
 
 

@@ -23,7 +23,7 @@ _TRAINING = {
     "optimizer_temporary", "loss", "attention", "adapter_bytes", "ties_weights", "master_weights",
     "reserved_over_allocated", "source", "expands_heads", "fused_qkv", "adapter_dropout", "keeps_inputs",
     "keeps_batch", "quantises_head", "unpacked_bytes", "zeroes_gradients", "chunked_bytes", "eager_context",
-    "reserved_over_moving", "stream_pools",
+    "reserved_over_moving", "stream_pools", "checkpoints_on_host", "upcasts",
 }  # fmt: skip
 _SPEED = {
     "host", "launch_us_per_layer", "decode_bandwidth", "cache_bandwidth", "prefill_flop", "train_flop",
@@ -219,6 +219,8 @@ def _training(part: Section) -> TrainingPolicy:
         eager_context=part.flag_or("eager_context"),
         reserved_over_moving=part.span("reserved_over_moving") if part.has("reserved_over_moving") else None,
         stream_pools=part.flag_or("stream_pools"),
+        checkpoints_on_host=part.flag_or("checkpoints_on_host"),
+        upcasts=part.flag_or("upcasts"),
         source=part.text("source"),
     )
 

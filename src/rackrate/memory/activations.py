@@ -38,6 +38,12 @@ class Pass(Value, frozen=True, kw_only=True):
     code: TrainingPolicy | None = None
     quantised: bool = False
     compiled: bool = False
+    sequence: bool = False
+
+    @property
+    def whole(self) -> int:
+        """Cards that divide what tensor parallelism leaves whole: norms, their outputs and residuals."""
+        return self.tensor if self.sequence else 1
 
     @property
     def expands_heads(self) -> bool:
@@ -92,10 +98,9 @@ def norm_bytes(model: Model, how: Pass) -> float:
     size = how.element_bytes
     width = norm_inputs(model) * (model.hidden_size or 0)
     if how.compiled or not is_gated(model):
-        return width * size
-    if normalises_heads(model):
-        width += (query_width(model) + key_width(model)) // how.tensor
-    return width * (FP32_BYTES + (0 if how.adapters else size))
+        return width * size / how.whole
+    heads = (query_width(model) + key_width(model)) / how.tensor if normalises_heads(model) else 0.0
+    return (width / how.whole + heads) * (FP32_BYTES + (0 if how.adapters else size))
 
 
 def linear_input_bytes(model: Model, how: Pass) -> float:
@@ -110,7 +115,7 @@ def linear_input_bytes(model: Model, how: Pass) -> float:
     if how.adapters:
         return adapter_input_bytes(model, how) + quantised_input_bytes(model, how)
     norms = 0 if how.compiled else norm_outputs(model) * hidden
-    return (norms + mlp_width(model) / how.tensor) * size
+    return (norms / how.whole + mlp_width(model) / how.tensor) * size
 
 
 def adapter_input_bytes(model: Model, how: Pass) -> float:
@@ -216,7 +221,8 @@ def saved_bytes_per_token(model: Model, how: Pass) -> float:
     g = key / query heads. Korthikanti et al., arXiv 2205.05198 equation 1 is
     the same count for the GPT layer with dropout and stored scores; tensor
     parallelism divides what lies inside attention and feed-forward blocks, not
-    the norms and their outputs (equation 2). Fused activation kernels keep less.
+    the norms and their outputs (equation 2), which sequence parallelism divides
+    too (equation 4). Fused activation kernels keep less.
     """
     return norm_bytes(model, how) + linear_input_bytes(model, how) + attention_bytes(model, how) + mlp_bytes(model, how)
 
@@ -235,12 +241,12 @@ def selective_bytes_per_token(model: Model, how: Pass) -> float:
         kept = 2 * query_width(model) + key_width(model) + value_width(model)
         return saved_bytes_per_token(model, how) - scores + kept * how.element_bytes / how.tensor
     inner = 2 * query_width(model) + value_width(model) + mlp_width(model)
-    return (2 * (model.hidden_size or 0) + inner / how.tensor) * how.element_bytes
+    return (2 * (model.hidden_size or 0) / how.whole + inner / how.tensor) * how.element_bytes
 
 
 def checkpoint_bytes_per_token(model: Model, how: Pass) -> float:
     """What one layer keeps of one token with full checkpointing: its input (arXiv 1604.06174; 2 s b h in 16 bits)."""
-    return (model.hidden_size or 0) * how.element_bytes
+    return (model.hidden_size or 0) * how.element_bytes / how.whole
 
 
 def inference_bytes_per_token(model: Model, tensor: int, element_bytes: int, *, attention_alone: bool = False) -> float:

@@ -17,7 +17,7 @@ class Stage(Value, frozen=True, kw_only=True):
     of: int
     first: bool
     last: bool
-    in_flight: int = 1
+    in_flight: float = 1
 
     @property
     def fraction(self) -> float:
@@ -35,13 +35,18 @@ def stages(layers: int, layout: Layout, micro_batches: int = 1) -> tuple[Stage, 
     Layers that do not divide evenly count ceil(layers / stages) on each. With
     one-forward-one-backward scheduling stage i of p keeps p - i micro-batches
     (PipeDream-Flush, arXiv 2006.09503 section 3.2), so no stage between the
-    first and the last holds more than the first.
+    first and the last holds more than the first. Interleaved chunks of layers
+    make the first hold 1 + (p - 1) / (p x chunks) times as much (Megatron-LM,
+    arXiv 2205.05198 section 4.2.3).
     """
     count = min(layout.pipeline, layers)
     if count <= 1:
         return (Stage(layers=layers, of=layers, first=True, last=True),)
     part = -(-layers // count)
+    waiting: float = max(1, min(count, micro_batches))
+    if layout.chunks > 1:
+        waiting *= 1 + (count - 1) / (count * layout.chunks)
     return (
-        Stage(layers=part, of=layers, first=True, last=False, in_flight=max(1, min(count, micro_batches))),
+        Stage(layers=part, of=layers, first=True, last=False, in_flight=waiting),
         Stage(layers=part, of=layers, first=False, last=True),
     )

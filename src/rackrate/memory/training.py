@@ -20,7 +20,7 @@ from rackrate.memory.training_states import (
     state_parts,
     weight_parts,
 )
-from rackrate.memory.weights import parameter_groups, params_on
+from rackrate.memory.weights import parameter_groups, params_on, shared_experts_out
 from rackrate.values import Value
 from rackrate.workload.layout import Layout
 from rackrate.workload.workload import Training, Workload
@@ -73,7 +73,7 @@ def _headroom(estimate: MemoryEstimate) -> float:
 
 def _setting(workload: Workload, training: Training, policy: TrainingPolicy, layout: Layout, stage: Stage) -> Setting:
     model = workload.model
-    groups = parameter_groups(model)
+    groups = shared_experts_out(parameter_groups(model), layout.expert)
     size = element_bytes(workload.precision)
     adapts = workload.task.trains_adapters
     pure = size == FP32_BYTES or not policy.master_weights or (training.pure_16bit and not adapts)
@@ -106,8 +106,9 @@ def _setting(workload: Workload, training: Training, policy: TrainingPolicy, lay
 def _pass(workload: Workload, training: Training, policy: TrainingPolicy, layout: Layout, weight_size: int) -> Pass:
     adapts = workload.task.trains_adapters
     size = element_bytes(workload.precision)
+    quantised = adapts and workload.weights.bits_per_weight < 8 * size
     return Pass(
-        element_bytes=size,
+        element_bytes=FP32_BYTES if quantised and policy.upcasts else size,
         tensor=layout.tensor,
         flash=(training.attention or policy.attention) == "flash",
         adapters=expanded(training.lora_targets) if adapts else (),
@@ -115,8 +116,9 @@ def _pass(workload: Workload, training: Training, policy: TrainingPolicy, layout
         tokens_per_sequence=training.sequence_tokens,
         tokens=training.micro_batch * training.sequence_tokens,
         code=policy,
-        quantised=adapts and workload.weights.bits_per_weight < 8 * size,
+        quantised=quantised,
         compiled=training.compiled,
+        sequence=layout.sequence,
     )
 
 
@@ -146,7 +148,7 @@ def _pool_parts(s: Setting) -> list[Component]:
     their way into the reduction (torch fully_shard's reduce-scatter; the
     caching allocator keeps a pool for each stream, CUDA semantics notes).
     """
-    if not s.policy.stream_pools or s.layout.data <= 1 or s.layout.zero_stage < ZERO_GRADIENTS:
+    if not s.policy.stream_pools or s.layout.shards <= 1 or s.layout.zero_stage < ZERO_GRADIENTS:
         return []
     gradients = s.sharded(s.weight_size * s.trained, ZERO_GRADIENTS)
     layer, _ = layer_and_root(s, s.trained)

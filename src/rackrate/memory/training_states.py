@@ -11,10 +11,10 @@ from rackrate.memory.optimizer import state_bytes, step_temporary_bytes
 from rackrate.memory.overhead import BUCKET_ELEMENTS
 from rackrate.memory.phases import part
 from rackrate.memory.stages import Stage
-from rackrate.memory.weights import ParameterGroups, params_on, weight_bytes
+from rackrate.memory.weights import ParameterGroups, head_on, params_on, weight_bytes
 from rackrate.values import Value, replace
 from rackrate.workload.layout import Layout
-from rackrate.workload.workload import Training, Workload
+from rackrate.workload.workload import Checkpointing, Training, Workload
 
 ZERO_STATES, ZERO_GRADIENTS, ZERO_WEIGHTS = 1, 2, 3
 """What the stages of ZeRO begin to divide (arXiv 1910.02054); FSDP is the third."""
@@ -51,8 +51,8 @@ class Setting(Value, frozen=True, kw_only=True):
 
     @property
     def tokens(self) -> int:
-        """Tokens of one micro-batch."""
-        return self.training.micro_batch * self.training.sequence_tokens
+        """Tokens of one micro-batch on this card."""
+        return -(-self.training.micro_batch * self.training.sequence_tokens // self.layout.context)
 
     @property
     def gradients_stay(self) -> bool:
@@ -61,10 +61,12 @@ class Setting(Value, frozen=True, kw_only=True):
 
     def sharded(self, size: float, stage: int) -> float:
         """``size`` divided over the data-parallel group from ZeRO ``stage`` on."""
-        return size / self.layout.data if self.layout.zero_stage >= stage else size
+        return size / self.layout.shards if self.layout.zero_stage >= stage else size
 
     def offloads(self, what: str) -> bool:
         """Whether ``what`` waits in the host's memory (parameters go with the optimizer)."""
+        if what == "activations" and self.policy.checkpoints_on_host:
+            return self.training.checkpointing is Checkpointing.FULL or self.training.offload == what
         said = self.training.offload
         return said == what or (what == "optimizer" and said == "parameters")
 
@@ -79,7 +81,7 @@ def weight_parts(s: Setting) -> list[Component]:
         return [_passing(s, compute)]
     if s.weight_size == s.element_size:
         return [part("weights", s.sharded(compute, ZERO_WEIGHTS)), *_gathered(s, compute)]
-    if layout.zero_stage >= ZERO_WEIGHTS and layout.data > 1:
+    if layout.zero_stage >= ZERO_WEIGHTS and layout.shards > 1:
         return _gathered(s, compute)
     return [part("weights", compute, *FORWARD, note="autocast copies")]
 
@@ -91,9 +93,19 @@ def _frozen_parts(s: Setting) -> list[Component]:
     if s.offloads("parameters"):
         return [_passing(s, base), adapters]
     parts = [part("weights", s.sharded(base, ZERO_WEIGHTS)), adapters]
+    if s.kept.quantised and s.policy.upcasts:
+        parts.append(part("upcast_weights", _widened_bytes(s)))
     if s.kept.quantised:
         parts.append(part("dequantised_matrix", s.policy.unpacked_bytes * largest_matrix(s), *UNTIL_STEP))
     return [*parts, *_gathered(s, base)]
+
+
+def _widened_bytes(s: Setting) -> float:
+    """What embedding, head and norms take in FP32 beyond their 16 bits (peft prepare_model_for_kbit_training)."""
+    model = s.workload.model
+    head = head_on(model, s.groups, s.stage, ties=s.policy.ties_weights)
+    wide = (s.groups.embedding if s.stage.first else 0) + head + s.groups.norms * s.stage.fraction
+    return (FP32_BYTES - 2) * wide / s.layout.tensor
 
 
 def stored_format(form: WeightFormat, policy: TrainingPolicy) -> WeightFormat:
@@ -123,7 +135,7 @@ def _gathered(s: Setting, whole: float) -> list[Component]:
     (docs.pytorch.org fully_shard: reshard_after_forward, prefetch); DeepSpeed's
     estimator counts 4 bytes x the largest layer (runtime/zero/stage3.py).
     """
-    if s.layout.zero_stage < ZERO_WEIGHTS or s.layout.data <= 1:
+    if s.layout.zero_stage < ZERO_WEIGHTS or s.layout.shards <= 1:
         return []
     layer, root = layer_and_root(s, whole)
     return [part("gathered_layers", root + 2 * layer, *UNTIL_STEP)]
@@ -195,7 +207,7 @@ def _bucket_parts(s: Setting, gradient: float) -> list[Component]:
     ZeRO 1 and 2 use one flat buffer; ZeRO 3 works a layer at a time, whose
     whole gradients exist before they are scattered.
     """
-    if s.layout.data <= 1:
+    if s.layout.shards <= 1:
         return []
     if s.layout.zero_stage == 0:
         return [part("gradient_buckets", gradient)]

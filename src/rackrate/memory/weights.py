@@ -5,7 +5,7 @@ from __future__ import annotations
 from rackrate.facts.formats import WeightFormat
 from rackrate.facts.model import Model, Stored
 from rackrate.memory.stages import Stage
-from rackrate.values import Value
+from rackrate.values import Value, replace
 
 
 class ParameterGroups(Value, frozen=True, kw_only=True):
@@ -68,6 +68,11 @@ def _counted_groups(model: Model) -> ParameterGroups:
     named = {name: known.pop(name, 0) for name in ("embedding", "head", "norms", "attention", "mlp", "experts")}
     beside = model.params_total - sum(named.values())
     return ParameterGroups(**named, other=max(0, beside))
+
+
+def shared_experts_out(groups: ParameterGroups, cards: int) -> ParameterGroups:
+    """The parameters of one card where ``cards`` share the experts of each layer (GShard, arXiv 2006.16668)."""
+    return groups if cards <= 1 else replace(groups, experts=-(-groups.experts // cards))
 
 
 def attention_layers(model: Model) -> int:

@@ -6,11 +6,17 @@ from rackrate.values import Value
 
 
 class Layout(Value, frozen=True, kw_only=True):
-    """A division of the work over ``gpus`` = tensor x pipeline x data cards.
+    """A division of the work over ``gpus`` = tensor x pipeline x data x context cards.
 
     ``zero_stage`` 1 to 3 shards optimizer states, gradients and weights over
     the data-parallel group (FSDP is stage 3). ``layer_split`` is llama.cpp's
     serial split: pipeline without overlap.
+
+    Finer divisions of training: ``context`` cards share one sequence (they
+    count among ``gpus``, and ZeRO shards over them too); ``expert`` of the
+    data-parallel cards share the experts of a layer; ``sequence``: norms and
+    residuals are divided over the tensor-parallel cards as well; ``chunks`` of
+    layers a pipeline stage has, interleaved.
     """
 
     tensor: int = 1
@@ -18,16 +24,26 @@ class Layout(Value, frozen=True, kw_only=True):
     data: int = 1
     zero_stage: int = 0
     layer_split: bool = False
+    context: int = 1
+    expert: int = 1
+    sequence: bool = False
+    chunks: int = 1
 
     @property
     def gpus(self) -> int:
         """Cards in use."""
-        return self.tensor * self.pipeline * self.data
+        return self.tensor * self.pipeline * self.data * self.context
+
+    @property
+    def shards(self) -> int:
+        """Cards over which ZeRO divides states: replicas, and those that share a sequence."""
+        return self.data * self.context
 
     @property
     def label(self) -> str:
         """A short name, e.g. ``"tp2 dp4 zero3"``; ``"single"`` for one card."""
-        parts = [f"{n}{v}" for n, v in (("tp", self.tensor), ("pp", self.pipeline), ("dp", self.data)) if v > 1]
+        rows = ("tp", self.tensor), ("pp", self.pipeline), ("dp", self.data), ("cp", self.context), ("ep", self.expert)
+        parts = [f"{n}{v}" for n, v in rows if v > 1]
         if self.layer_split:
             parts = [f"split{self.pipeline}", *(p for p in parts if p.startswith("dp"))]
         if self.zero_stage:

@@ -1,0 +1,138 @@
+"""What single engines do: each mechanism moves the part that it is about."""
+
+import pytest
+from tests.memory.build import GIB, card, likely, measure, serve, train, with_training
+
+from rackrate.facts.accelerator import Precision
+from rackrate.memory.activations import eager_prefill_bytes_per_token
+from rackrate.workload.layout import Layout
+from rackrate.workload.workload import Checkpointing, Task
+
+LLAMA_8B = "meta-llama/Meta-Llama-3.1-8B"
+BIG = card(1_000_000, (8, 0))
+
+
+def part(found, *names):
+    return sum(p.bytes.likely for p in found.components if p.name in names)
+
+
+@pytest.mark.parametrize(
+    ("engine", "tokens", "card_gib"),
+    [
+        # unslothai/unsloth docs: the longest sequences of Llama-3.1-8B, QLoRA of rank 32, that ran on each card.
+        ("unsloth", 21_848, 12),
+        ("unsloth", 78_475, 24),
+        ("unsloth", 342_733, 80),
+        ("peft-trl", 932, 12),
+        ("peft-trl", 5_789, 24),
+        ("peft-trl", 28_454, 80),
+    ],
+)
+def test_the_longest_sequences_that_ran_nearly_fill_the_card(book, engine, tokens, card_gib):
+    asked = train(
+        book, LLAMA_8B, Task.QLORA, tokens=tokens, form="nf4", lora_rank=32, lora_targets=("all",), optimizer="adamw-8bit",
+        checkpointing=Checkpointing.FULL,
+    )  # fmt: skip
+    found = measure(asked, card(card_gib * 1024), book.engine(engine))
+    assert 0.85 * found.usable_bytes <= found.peak.likely <= 1.0 * found.usable_bytes
+
+
+def test_bitsandbytes_kept_inputs_and_litgpt_kept_the_batch_before(book):
+    asked = train(
+        book,
+        "TinyLlama/TinyLlama-1.1B-Chat-v1.0",
+        Task.QLORA,
+        batch=8,
+        tokens=512,
+        form="nf4",
+        lora_rank=32,
+        lora_targets=("all",),
+    )
+    found = measure(asked, BIG, book.engine("litgpt"))
+    plain = measure(with_training(asked, packed=False), BIG, book.engine("litgpt"))
+    assert likely(found, "previous_inputs") > 0
+    assert likely(plain, "previous_inputs") == 0
+    assert next(p.bytes.high for p in plain.components if p.name == "previous_inputs") > 0
+
+
+def test_qlora_takes_more_than_lora_where_inputs_stay(book):
+    # Lightning-AI/litgpt#1112: TinyLlama, micro-batch 8, adapters everywhere: 16.24 GB against 13.50.
+    sizes = {"batch": 8, "tokens": 512, "lora_rank": 32, "lora_targets": ("all",)}
+    model = "TinyLlama/TinyLlama-1.1B-Chat-v1.0"
+    wide = measure(train(book, model, Task.LORA, **sizes), BIG, book.engine("litgpt"))
+    narrow = measure(train(book, model, Task.QLORA, form="nf4", **sizes), BIG, book.engine("litgpt"))
+    assert narrow.allocated.likely > wide.allocated.likely
+
+
+def test_a_prompt_holds_three_intermediate_and_four_hidden_vectors(book):
+    model = book.model("Qwen/Qwen2.5-0.5B-Instruct")
+    assert eager_prefill_bytes_per_token(model, 2) == 2 * (3 * 4864 + 4 * 896 + 2 * 64) + 24
+
+
+def test_versions_of_transformers(book):
+    asked = serve(book, "Qwen/Qwen2.5-0.5B-Instruct", "bf16", tokens=16_384, output=2048, precision=Precision.BF16)
+    now, then, between = (
+        measure(asked, BIG, book.engine(name))
+        for name in ("transformers", "transformers==4.38.2", "transformers==4.51.3")
+    )
+    assert part(then, "rotary_tables") == 24 * 4 * 32_768 * 64
+    assert part(now, "rotary_tables") == 0
+    assert part(then, "cache_copy") > 10 * part(now, "cache_copy")
+    assert part(between, "activations") == 0
+    assert part(now, "activations") > 0
+
+
+def test_a_version_without_numbers_is_refused(book):
+    from rackrate.app.asking import read_workload
+    from rackrate.problems import Refused
+
+    with pytest.raises(Refused):
+        read_workload({"model": LLAMA_8B, "task": "inference", "engine": "vllm==newest"}, {}, book)
+
+
+def test_offloading_and_steps_in_the_backward_pass(book):
+    asked = train(book, LLAMA_8B, Task.FULL_FINETUNE, tokens=2048, pure_16bit=True, checkpointing=Checkpointing.FULL)
+    engine = book.engine("torchtune")
+    plain = measure(asked, BIG, engine)
+    inside = measure(with_training(asked, step_in_backward=True), BIG, engine)
+    assert part(inside, "gradients") < 0.1 * part(plain, "gradients")
+    for what, gone in (("optimizer", "optimizer_states"), ("parameters", "weights"), ("activations", "checkpoints")):
+        less = measure(with_training(asked, offload=what), BIG, engine)
+        assert part(less, gone) < 0.5 * part(plain, gone)
+        assert less.peak.likely <= plain.peak.likely
+
+
+def test_compiled_layers_and_losses_keep_less(book):
+    asked = train(
+        book, "meta-llama/Llama-3.2-3B", Task.FULL_FINETUNE, batch=2, tokens=4096, pure_16bit=True, loss="full"
+    )
+    plain, made = (measure(with_training(asked, compiled=c), BIG, book.engine("torchtune")) for c in (False, True))
+    assert 8 < (plain.allocated.likely - made.allocated.likely) / GIB < 11  # torchtune README: 9.0
+
+
+@pytest.mark.parametrize(
+    ("finer", "names"),
+    [
+        ({"tensor": 4, "sequence": True}, ("activations",)),
+        ({"tensor": 4, "context": 2}, ("activations", "logits")),
+    ],
+)
+def test_finer_divisions_hold_less(book, finer, names):
+    asked = train(book, LLAMA_8B, Task.PRETRAIN, tokens=8192)
+    coarse, fine = (measure(asked, BIG, book.engine("fsdp"), Layout(**layout)) for layout in ({"tensor": 4}, finer))
+    for name in names:
+        assert part(fine, name) < 0.8 * part(coarse, name)
+
+
+def test_experts_are_shared_by_the_cards_of_their_group(book):
+    asked = train(book, "mistralai/Mixtral-8x7B-v0.1", Task.FULL_FINETUNE, global_batch=8, pure_16bit=True)
+    whole, shared = (measure(asked, BIG, book.engine("fsdp"), Layout(data=8, expert=e)) for e in (1, 8))
+    attention_and_ends = 46.7e9 - 45.1e9
+    assert part(shared, "weights") / 2 == pytest.approx(attention_and_ends + 45.1e9 / 8, rel=0.02)
+    assert part(whole, "weights") / 2 == pytest.approx(46.7e9, rel=0.01)
+
+
+def test_interleaved_stages_hold_more_micro_batches(book):
+    asked = with_training(train(book, LLAMA_8B, Task.PRETRAIN), global_batch=64)
+    plain, chunks = (measure(asked, BIG, book.engine("fsdp"), Layout(pipeline=4, chunks=c)) for c in (1, 2))
+    assert part(chunks, "activations") / part(plain, "activations") == pytest.approx(1 + 3 / 8)
