@@ -136,3 +136,20 @@ def test_interleaved_stages_hold_more_micro_batches(book):
     asked = with_training(train(book, LLAMA_8B, Task.PRETRAIN), global_batch=64)
     plain, chunks = (measure(asked, BIG, book.engine("fsdp"), Layout(pipeline=4, chunks=c)) for c in (1, 2))
     assert part(chunks, "activations") / part(plain, "activations") == pytest.approx(1 + 3 / 8)
+
+
+def test_megatron_holds_18_bytes_a_parameter_or_6_and_12_shared(book):
+    asked = with_training(train(book, LLAMA_8B, Task.PRETRAIN), global_batch=64)
+    names = ("weights", "gradients", "optimizer_states", "master_weights", "gradient_buckets")
+    n = book.model(LLAMA_8B).params_total
+    for zero, expected in ((0, 18), (1, 6 + 12 / 8)):
+        found = measure(asked, BIG, book.engine("megatron"), Layout(data=8, zero_stage=zero))
+        assert part(found, *names) / n == pytest.approx(expected, rel=0.001)
+
+
+def test_fused_layers_keep_less(book):
+    asked = train(book, LLAMA_8B, Task.PRETRAIN, tokens=4096)
+    plain, fused = (measure(asked, BIG, book.engine(name)) for name in ("fsdp", "megatron"))
+    h, f = 4096, 14_336 / 4096
+    saved = part(plain, "activations") - part(fused, "activations")
+    assert saved / (32 * 4096) == pytest.approx(h * (2 * 4 + 2 * f), rel=0.01)

@@ -105,6 +105,10 @@ class TrainingPolicy(Value, frozen=True, kw_only=True):
     of its own, whose memory no other stream can use. ``checkpoints_on_host``:
     inputs of recomputed layers wait in the host's memory. ``upcasts``: beside a
     quantised base everything else is widened to FP32, and hidden states with it.
+    ``fused_layers``: norms keep their input alone and gates are activated again
+    in the backward pass. ``gradient_bytes``: of one gradient in a buffer that is
+    there from the start (0: as wide as the weight, made in the backward pass).
+    ``full_bytes``: of the full loss at its peak, per token and entry.
     """
 
     optimizer_temporary: bool
@@ -128,6 +132,9 @@ class TrainingPolicy(Value, frozen=True, kw_only=True):
     stream_pools: bool = False
     checkpoints_on_host: bool = False
     upcasts: bool = False
+    fused_layers: bool = False
+    gradient_bytes: float = 0.0
+    full_bytes: float = 12.0
     source: str = ""
 
 

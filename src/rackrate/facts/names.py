@@ -47,6 +47,9 @@ _ENGINES = {
     "torchfsdp": "fsdp",
     "fsdp2": "fsdp",
     "torchtitan": "fsdp",
+    "megatronlm": "megatron",
+    "nemo": "megatron",
+    "llamafactory": "peft-trl",
     "ollama": "llama.cpp",
     "zero": "deepspeed",
 }

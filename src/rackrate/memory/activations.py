@@ -61,6 +61,11 @@ class Pass(Value, frozen=True, kw_only=True):
         return self.code is not None and self.code.adapter_dropout
 
     @property
+    def fused(self) -> bool:
+        """Whether norms and gates are single kernels that keep their inputs alone."""
+        return self.code is not None and self.code.fused_layers
+
+    @property
     def keeps_inputs(self) -> bool:
         """Whether quantised layers keep their inputs."""
         return self.quantised and self.code is not None and self.code.keeps_inputs
@@ -97,7 +102,7 @@ def norm_bytes(model: Model, how: Pass) -> float:
     """
     size = how.element_bytes
     width = norm_inputs(model) * (model.hidden_size or 0)
-    if how.compiled or not is_gated(model):
+    if how.compiled or how.fused or not is_gated(model):
         return width * size / how.whole
     heads = (query_width(model) + key_width(model)) / how.tensor if normalises_heads(model) else 0.0
     return (width / how.whole + heads) * (FP32_BYTES + (0 if how.adapters else size))
@@ -201,13 +206,14 @@ def attention_bytes(model: Model, how: Pass) -> float:
 def mlp_bytes(model: Model, how: Pass) -> float:
     """Saved between the matrices of the feed-forward block, linear inputs aside.
 
-    Gated: gate, activation of gate, up (three widths); without a gate: the
-    input of the activation function. A mixture of experts also keeps a copy of
+    Gated: gate, activation of gate, up (three widths; fused kernels activate
+    again and keep two: Megatron-LM fusions/fused_bias_swiglu.py); without a gate:
+    the input of the activation function. A mixture of experts also keeps a copy of
     the token for each expert and each expert's output before weighting
     (transformers modeling_mixtral.py). An encoder keeps two dropout masks.
     """
     hidden, size = model.hidden_size or 0, how.element_bytes
-    widths = 3 if is_gated(model) else 1
+    widths = (2 if how.fused else 3) if is_gated(model) else 1
     routed = 2 * (model.experts_per_token or 0) * hidden if model.is_moe else 0
     masks = 2 * hidden if is_encoder(model) else 0
     return (widths * mlp_width(model) / how.tensor + routed) * size + masks

@@ -5,8 +5,8 @@ from __future__ import annotations
 from rackrate.evidence import Range
 from rackrate.values import Value
 
-FULL_KEPT, FULL_PEAK = 4.0, 12.0
-"""Bytes per token and vocabulary entry after the forward pass and at the peak of the loss.
+FULL_KEPT = 4.0
+"""Bytes per token and vocabulary entry after the forward pass; 12 at the peak of the loss unless the engine says less.
 
 transformers loss/loss_utils.py ForCausalLMLoss upcasts to FP32 and keeps that
 copy; its backward pass holds three FP32 tensors (copy, log-softmax, gradient).
@@ -44,6 +44,7 @@ class Loss(Value, frozen=True, kw_only=True):
     kind: str
     chunked_bytes: float
     compiled: bool = False
+    full_bytes: float = 12.0
 
 
 def loss_bytes(loss: Loss, tokens: int, vocabulary: float, hidden: int) -> tuple[float, float]:
@@ -59,7 +60,7 @@ def loss_bytes(loss: Loss, tokens: int, vocabulary: float, hidden: int) -> tuple
         return loss.chunked_bytes * tokens * vocabulary, loss.chunked_bytes * tokens * vocabulary
     if loss.kind == "fused":
         return 2.0 * tokens * hidden, 6.0 * tokens * hidden
-    peak = FULL_PEAK - (COMPILED_SAVES if loss.compiled else 0.0)
+    peak = loss.full_bytes - (COMPILED_SAVES if loss.compiled else 0.0)
     return FULL_KEPT * tokens * vocabulary, peak * tokens * vocabulary
 
 

@@ -86,7 +86,9 @@ def loss_parts(s: Setting) -> list[Component]:
         return []
     vocabulary, hidden = (model.vocab_size or 0) / s.layout.tensor, model.hidden_size or 0
     kind = s.training.loss or s.policy.loss
-    loss = Loss(kind=kind, chunked_bytes=s.policy.chunked_bytes, compiled=s.training.compiled)
+    loss = Loss(
+        kind=kind, chunked_bytes=s.policy.chunked_bytes, compiled=s.training.compiled, full_bytes=s.policy.full_bytes
+    )
     kept, peak = loss_bytes(loss, s.tokens, vocabulary, hidden)
     if s.policy.keeps_batch and kind == "chunked":
         return _listed_parts(s, vocabulary, hidden, peak)

@@ -57,7 +57,13 @@ class Setting(Value, frozen=True, kw_only=True):
     @property
     def gradients_stay(self) -> bool:
         """Whether gradients are there in the forward pass: they accumulate, or are zeroed and not freed."""
-        return (self.accumulates or self.policy.zeroes_gradients) and not self.training.step_in_backward
+        stay = self.accumulates or self.policy.zeroes_gradients or self.policy.gradient_bytes > 0
+        return stay and not self.training.step_in_backward
+
+    @property
+    def gradient_size(self) -> float:
+        """Bytes of one gradient."""
+        return self.policy.gradient_bytes or self.weight_size
 
     def sharded(self, size: float, stage: int) -> float:
         """``size`` divided over the data-parallel group from ZeRO ``stage`` on."""
@@ -161,7 +167,7 @@ def state_parts(s: Setting) -> list[Component] | Unknown:
     parts.append(part("optimizer_states", states.scaled(divide)))
     if not s.pure and not (s.workload.task.trains_adapters and s.weight_size == FP32_BYTES):
         parts.append(part("master_weights", FP32_BYTES * n * divide))
-        if s.weight_size < FP32_BYTES:
+        if s.gradient_size < FP32_BYTES:
             parts.append(part("fp32_gradients", _fp32_gradient_bytes(s, n * divide), Phase.STEP))
     at_once = largest_tensor(s)
     if not s.policy.optimizer_temporary and training.optimizer in {"adamw", "adam"}:
@@ -185,7 +191,7 @@ def _gradient_parts(s: Setting) -> list[Component]:
     """Gradients of all trained weights, or of one tensor where each is used as soon as it is there."""
     if s.training.step_in_backward:
         return [part("gradients", s.weight_size * largest_tensor(s), Phase.BACKWARD, note="one tensor at a time")]
-    gradient = s.sharded(s.weight_size * s.trained, ZERO_GRADIENTS)
+    gradient = s.sharded(s.gradient_size * s.trained, ZERO_GRADIENTS)
     when = () if s.gradients_stay else (Phase.BACKWARD, Phase.STEP)
     return [part("gradients", gradient, *when), *_bucket_parts(s, gradient)]
 
@@ -209,6 +215,8 @@ def _bucket_parts(s: Setting, gradient: float) -> list[Component]:
     """
     if s.layout.shards <= 1:
         return []
+    if s.policy.gradient_bytes:
+        return []  # the buffer of gradients is what replicas exchange
     if s.layout.zero_stage == 0:
         return [part("gradient_buckets", gradient)]
     if s.layout.zero_stage < ZERO_WEIGHTS:
