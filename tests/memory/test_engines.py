@@ -153,3 +153,12 @@ def test_fused_layers_keep_less(book):
     h, f = 4096, 14_336 / 4096
     saved = part(plain, "activations") - part(fused, "activations")
     assert saved / (32 * 4096) == pytest.approx(h * (2 * 4 + 2 * f), rel=0.01)
+
+
+def test_dora_trains_magnitudes_and_keeps_outputs(book):
+    asked = train(book, LLAMA_8B, Task.LORA, lora_rank=8, lora_targets=("q", "v"))
+    plain, dora = (measure(with_training(asked, dora=d), BIG, book.engine("peft-trl")) for d in (False, True))
+    magnitudes = 32 * (4096 + 1024)
+    assert part(dora, "adapters") - part(plain, "adapters") == 4 * magnitudes
+    assert part(dora, "activations") - part(plain, "activations") == 2 * 4 * magnitudes * 2048
+    assert part(dora, "weight_norms") == 3 * 4 * 4096 * 14_336

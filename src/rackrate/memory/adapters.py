@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from rackrate.facts.model import Model
-from rackrate.memory.activations import ALL_TARGETS, value_width
+from rackrate.memory.activations import ALL_TARGETS, mlp_width, value_width
 from rackrate.memory.weights import attention_layers, dense_layers, key_width, query_width
 
 
@@ -30,6 +30,19 @@ def adapter_params(model: Model, rank: int, targets: tuple[str, ...]) -> float:
         one = sum((model.hidden_size or 0) + width for name in names if name in _mlp_names(model))
         total += layers * copies * one
     return rank * total
+
+
+def output_widths(model: Model, targets: tuple[str, ...]) -> tuple[tuple[str, int], ...]:
+    """The output width of each target in one layer, experts of one token together (grouped-query attention)."""
+    hidden, key, width = model.hidden_size or 0, key_width(model), mlp_width(model)
+    widths = {"q": query_width(model), "k": key, "v": key, "o": hidden, "gate": width, "up": width, "down": hidden}
+    blocks = _mlp_names(model)
+    return tuple((n, widths[n]) for n in expanded(targets) if n in {"q", "k", "v", "o"} or n in blocks)
+
+
+def magnitude_params(model: Model, targets: tuple[str, ...]) -> float:
+    """Magnitudes of DoRA: one for each output of each target (arXiv 2402.09353 section 4.1)."""
+    return float((model.layers or 0) * sum(width for _, width in output_widths(model, targets)))
 
 
 def _attention_sizes(model: Model) -> dict[str, int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rackrate.evidence import Range, Unknown
 from rackrate.facts.engine import Engine, TrainingPolicy
 from rackrate.memory.activations import FP32_BYTES, Pass, element_bytes
-from rackrate.memory.adapters import adapter_params, expanded
+from rackrate.memory.adapters import adapter_params, expanded, magnitude_params
 from rackrate.memory.estimate_types import Component, MemoryEstimate, Metric
 from rackrate.memory.overhead import COLLECTIVE_BYTES, UNNAMED, OnCard
 from rackrate.memory.phases import TRAINING, by_phase, highest, part, verdict
@@ -79,6 +79,7 @@ def _setting(workload: Workload, training: Training, policy: TrainingPolicy, lay
     pure = size == FP32_BYTES or not policy.master_weights or (training.pure_16bit and not adapts)
     if adapts:
         trained = adapter_params(model, training.lora_rank, training.lora_targets) * stage.fraction
+        trained += magnitude_params(model, training.lora_targets) * stage.fraction if training.dora else 0.0
         embeddings = 0.0
         weight_size = max(size, policy.adapter_bytes)
     else:

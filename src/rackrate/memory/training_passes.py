@@ -9,6 +9,7 @@ from rackrate.memory.activations import (
     saved_bytes_per_token,
     selective_bytes_per_token,
 )
+from rackrate.memory.adapters import output_widths
 from rackrate.memory.estimate_types import Component, Phase
 from rackrate.memory.logits import LISTED_FORWARD, LISTED_LEFT, Loss, loss_bytes
 from rackrate.memory.phases import part
@@ -30,7 +31,7 @@ def activation_parts(s: Setting) -> list[Component]:
     pass holds the larger of both beside one layer's activations. Gradients that
     accumulate are there all the time.
     """
-    layer = saved_bytes_per_token(s.workload.model, s.kept) * s.tokens
+    layer = (saved_bytes_per_token(s.workload.model, s.kept) + _magnitude_bytes(s)) * s.tokens
     kept, name = _kept_in_flight(s, layer)
     growing = _growing_gradients(s)
     again = s.training.checkpointing is not Checkpointing.NONE or s.stage.in_flight > 1
@@ -40,6 +41,18 @@ def activation_parts(s: Setting) -> list[Component]:
     if again and not whole and kept > growing:
         parts.append(part(name, _spread(kept - growing), Phase.BACKWARD, note="beyond the gradients"))
     return [*parts, *_left_inputs(s)]
+
+
+def _magnitude_bytes(s: Setting) -> float:
+    """What DoRA keeps of a token in one layer: the base's and the adapter's output of each target.
+
+    Both are multiplied by the scaled magnitude, which is trained (peft
+    tuners/lora/dora.py DoraLinearLayer.forward).
+    """
+    if not (s.training.dora and s.workload.task.trains_adapters):
+        return 0.0
+    outputs = sum(width for _, width in output_widths(s.workload.model, s.training.lora_targets))
+    return 2.0 * outputs * max(s.element_size, s.weight_size) / s.layout.tensor
 
 
 def _kept_in_flight(s: Setting, layer: float) -> tuple[float, str]:

@@ -22,6 +22,9 @@ ZERO_STATES, ZERO_GRADIENTS, ZERO_WEIGHTS = 1, 2, 3
 SUB_GROUP_ELEMENTS = 1e9
 """Elements that ZeRO 3 updates at a time (DeepSpeed config: sub_group_size)."""
 
+DORA_COPIES = 3
+"""FP32 copies of a matrix while the norms of adapted weights are taken: B A, the base and their sum (peft dora.py)."""
+
 FORWARD = (Phase.FORWARD, Phase.LOSS)
 UNTIL_STEP = (Phase.FORWARD, Phase.LOSS, Phase.BACKWARD)
 
@@ -103,6 +106,8 @@ def _frozen_parts(s: Setting) -> list[Component]:
         parts.append(part("upcast_weights", _widened_bytes(s)))
     if s.kept.quantised:
         parts.append(part("dequantised_matrix", s.policy.unpacked_bytes * largest_matrix(s), *UNTIL_STEP))
+    if s.training.dora:
+        parts.append(part("weight_norms", DORA_COPIES * FP32_BYTES * largest_matrix(s), *UNTIL_STEP))
     return [*parts, *_gathered(s, base)]
 
 

@@ -48,6 +48,7 @@ def decide_training(draft: Draft, task: Task, chosen: Chosen) -> Training:
         attention=draft.text("training.attention") or "",
         compiled=draft.said("training.compiled") is True,
         step_in_backward=draft.said("training.step_in_backward") is True,
+        dora=draft.said("training.dora") is True,
         offload=(draft.text("training.offload") or "").removeprefix("none"),
     )
 

@@ -266,6 +266,16 @@ TRAINING = (
 
 HOW_TRAINED = (
     Key(
+        path="training.dora",
+        kind="switch",
+        flag="--dora",
+        scope="adapters",
+        rule="false",
+        help="Adapters with a trained magnitude for each output (DoRA).",
+        example="true",
+        known_as=("use_dora",),
+    ),
+    Key(
         path="training.loss",
         kind="choice",
         flag="--loss",

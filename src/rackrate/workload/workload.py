@@ -58,6 +58,7 @@ class Training(Value, frozen=True, kw_only=True):
     go through torch.compile. ``step_in_backward``: each gradient is used and
     freed as soon as it is there. ``offload``: what waits in the host's memory
     (``activations``, ``optimizer``, ``parameters`` with the optimizer).
+    ``dora``: adapters with a magnitude for each output.
     """
 
     sequence_tokens: int
@@ -75,6 +76,7 @@ class Training(Value, frozen=True, kw_only=True):
     compiled: bool = False
     step_in_backward: bool = False
     offload: str = ""
+    dora: bool = False
 
 
 NOT_HOSTED = "none"
