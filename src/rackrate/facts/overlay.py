@@ -26,6 +26,7 @@ from rackrate.facts.accelerator import Accelerator
 from rackrate.facts.billing import BillingRule, BillingRules
 from rackrate.facts.book import FactBook
 from rackrate.facts.engine import versioned
+from rackrate.facts.hosted import HostedPrice, hosted_price
 from rackrate.facts.lazy import LazyMapping
 from rackrate.facts.own_rows import OwnRow
 from rackrate.facts.validate_own import Base, OwnFacts
