@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal
 from typing import NamedTuple
 
+from build_memory_page import memory_picture
 from build_picture import FONT
 from claims.asking import plan
 
@@ -169,6 +170,7 @@ def _curves(title: str, lines: dict[str, list[tuple[int, float]]], axes: tuple[A
 
 
 CHARTS: dict[str, Callable[[], str]] = {
+    "docs/images/memory.svg": memory_picture,
     "docs/images/frontier.svg": frontier_picture,
     "docs/images/crossover.svg": crossover_picture,
 }

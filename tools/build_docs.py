@@ -18,7 +18,7 @@ from typing import Any
 
 import click
 from build_charts import CHARTS
-from build_memory_page import memory_page, memory_picture
+from build_memory_page import memory_page
 from build_picture import PICTURES, picture
 from claims import known
 from claims.asking import printed
@@ -197,7 +197,6 @@ PAGES: dict[str, Callable[[], str]] = {
     "docs/access.md": lambda: MADE + access_page(),
     "docs/claims.md": lambda: MADE + claims_page(),
     "docs/cli.md": cli_page,
-    "docs/images/memory.svg": memory_picture,
     "docs/memory.md": memory_page,
     "docs/schemas.md": schemas_page,
     "docs/workload.md": workload_page,

@@ -35,7 +35,9 @@ COLOURS = {
 }  # fmt: skip
 """Colours that people with colour blindness can tell apart (Okabe and Ito)."""
 
-BLOCK = re.compile(r"(<!-- (?P<name>[a-z-]+): begin -->\n)(?P<text>.*?)(<!-- (?P=name): end -->)", re.DOTALL)
+_BEGINS, _ENDS = r"<!-- table of (?P<name>[a-z-]+) begins -->\n", r"<!-- table of (?P=name) ends -->"
+BLOCK = re.compile(f"({_BEGINS})(?P<text>.*?)({_ENDS})", re.DOTALL)
+)
 
 
 @cache

@@ -109,6 +109,8 @@ class TrainingPolicy(Value, frozen=True, kw_only=True):
     in the backward pass. ``gradient_bytes``: of one gradient in a buffer that is
     there from the start (0: as wide as the weight, made in the backward pass).
     ``full_bytes``: of the full loss at its peak, per token and entry.
+    ``bucket_elements``: of the flat buffer in which ZeRO 1 and 2 reduce
+    gradients, whole from the start (0: no larger than what is trained).
     """
 
     optimizer_temporary: bool
@@ -135,6 +137,7 @@ class TrainingPolicy(Value, frozen=True, kw_only=True):
     fused_layers: bool = False
     gradient_bytes: float = 0.0
     full_bytes: float = 12.0
+    bucket_elements: float = 0.0
     source: str = ""
 
 

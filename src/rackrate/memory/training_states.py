@@ -218,6 +218,8 @@ def _bucket_parts(s: Setting, gradient: float) -> list[Component]:
     ZeRO 1 and 2 use one flat buffer; ZeRO 3 works a layer at a time, whose
     whole gradients exist before they are scattered.
     """
+    if s.policy.bucket_elements and ZERO_STATES <= s.layout.zero_stage < ZERO_WEIGHTS:
+        return [part("gradient_buckets", s.policy.bucket_elements * s.weight_size)]
     if s.layout.shards <= 1:
         return []
     if s.policy.gradient_bytes:
