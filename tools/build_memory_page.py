@@ -37,7 +37,6 @@ COLOURS = {
 
 _BEGINS, _ENDS = r"<!-- table of (?P<name>[a-z-]+) begins -->\n", r"<!-- table of (?P=name) ends -->"
 BLOCK = re.compile(f"({_BEGINS})(?P<text>.*?)({_ENDS})", re.DOTALL)
-)
 
 
 @cache
