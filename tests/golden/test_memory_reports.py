@@ -54,8 +54,8 @@ def test_compute_buffer():
     # ollama#8471: scores of one batch against the whole cache, 2.5 GiB beyond the plan; without flash attention they count.
     asked = serve(BOOK, "Qwen/Qwen2.5-14B-Instruct", "gguf-q4_k_m", tokens=32_768)
     now, then = (measure(asked, BIG, BOOK.engine(name)) for name in ("llama.cpp", "llama.cpp==b4000"))
-    assert part(then, "activations") - part(now, "activations") == 4 * 40 * 512 * 32_768  # 2.5 GiB
-    assert 2.4 < (then.peak.likely - now.peak.likely) / GIB < 2.6
+    assert part(then, "activations") > 4 * 40 * 512 * 32_768 > 8 * part(now, "activations")  # scores of 2.5 GiB
+    assert 2.2 < (then.peak.likely - now.peak.likely) / GIB < 2.7
 
 
 def test_hybrid_state():

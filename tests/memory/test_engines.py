@@ -4,7 +4,7 @@ import pytest
 from tests.memory.build import GIB, card, likely, measure, serve, train, with_training
 
 from rackrate.facts.accelerator import Precision
-from rackrate.memory.activations import eager_prefill_bytes_per_token
+from rackrate.memory.activations import eager_prefill_bytes_per_token, planned_graph_bytes
 from rackrate.workload.layout import Layout
 from rackrate.workload.workload import Checkpointing, Task
 
@@ -162,3 +162,20 @@ def test_dora_trains_magnitudes_and_keeps_outputs(book):
     assert part(dora, "adapters") - part(plain, "adapters") == 4 * magnitudes
     assert part(dora, "activations") - part(plain, "activations") == 2 * 4 * magnitudes * 2048
     assert part(dora, "weight_norms") == 3 * 4 * 4096 * 14_336
+
+
+@pytest.mark.parametrize(
+    ("model_id", "context", "scores", "mib"),
+    [
+        # Printed by llama.cpp at start ("CUDA0 compute buffer size"), physical batch 512.
+        ("meta-llama/Llama-2-7b-hf", 4096, True, 296.0),
+        ("meta-llama/Llama-2-7b-hf", 512, True, 70.5),
+        ("meta-llama/Meta-Llama-3-8B", 8192, True, 560.0),
+        ("meta-llama/Meta-Llama-3-8B", 8192, False, 258.5),
+        ("mistralai/Codestral-22B-v0.1", 49_152, False, 192.0),
+    ],
+)
+def test_the_compute_buffer_of_ggml(book, model_id, context, scores, mib):
+    assert planned_graph_bytes(book.model(model_id), 512, context, scores=scores) / 2**20 == pytest.approx(
+        mib, rel=0.001
+    )

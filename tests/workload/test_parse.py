@@ -337,7 +337,7 @@ def test_limits_are_carried_over(book):
         ({"serving.requests": 8, "serving.requests_per_s": 1}, Code.CONFLICT, "--requests-per-s", "leave it out"),
         ({"training.rows": 8, "serving.requests": 1}, Code.MISSING_VALUE, "task", "task"),
         ({"model": "meta-llama/Llama-2-7b-hff"}, Code.UNKNOWN_NAME, "--model", LLAMA),
-        ({"model": "google-bert/bert-large-uncased"}, Code.NOT_YET, "--model", "choose"),
+        ({"model": "stabilityai/sdxl"}, Code.NOT_YET, "--model", "choose"),
         ({"model": "stabilityai/sdxl", "task": "lora"}, Code.NOT_YET, "--model", "choose"),
         ({"task": "diffusion"}, Code.NOT_YET, "--task", "choose"),
         ({"task": "render"}, Code.NOT_YET, "--task", "choose"),
@@ -356,9 +356,11 @@ def test_agreeing_twice_is_no_contradiction(book):
     assert workload(book, model=LLAMA, batch=8, serving__concurrency=8).serving.concurrency == 8
 
 
-def test_an_encoder_can_be_trained_though_not_served(book):
+def test_an_encoder_can_be_trained_and_run(book):
     work = workload(book, model="google-bert/bert-large-uncased", task="full_finetune")
     assert work.training.sequence_tokens == 512
+    work = workload(book, model="google-bert/bert-large-uncased", task="inference")
+    assert work.serving.prompt_tokens + work.serving.output_tokens <= 512
 
 
 def test_a_task_for_later_is_answered_without_asking_for_a_model(book):

@@ -19,7 +19,7 @@ PARTS = {
     "non_torch": ("non_torch",),
     "cudagraph": ("graphs",),
     "cudagraph_delta_nvidia_smi": ("graphs",),
-    "compute_buffer": ("activations", "non_torch"),
+    "compute_buffer": ("activations",),
     "peak_activation": ("activations", "sampler"),
     "cuda_context": ("cuda_context",),
 }

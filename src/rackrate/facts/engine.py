@@ -44,7 +44,8 @@ class ServingPolicy(Value, frozen=True, kw_only=True):
     the ``"output"`` alone. ``expands_heads``: keys and values are cached once
     per query head. ``quantises_head``: the output head is in the weights'
     format. ``unpacked_bytes`` of one weight while the largest quantised matrix
-    is used. ``prefill_seen``: whether published peaks show what prefill holds;
+    is used. ``planned_graph``: intermediates live in one FP32 buffer whose size
+    is planned for a full batch (ggml). ``prefill_seen``: whether published peaks show what prefill holds;
     where they do not, it counts on the high side alone. ``unties``: formats whose
     files hold a tied head apart; ``ties_late``: formats of which a tied head is
     a second copy until the model is loaded. ``loads_twice``: projections that are in memory twice while a model
@@ -72,6 +73,7 @@ class ServingPolicy(Value, frozen=True, kw_only=True):
     quantises_head: bool = False
     unpacked_bytes: float = 0.0
     loads_twice: str = ""
+    planned_graph: bool = False
     prefill_seen: bool = True
     unties: frozenset[str] = frozenset()
     ties_late: frozenset[str] = frozenset()

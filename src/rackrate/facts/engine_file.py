@@ -16,8 +16,8 @@ _SERVING = {
     "memory_share", "share_of", "page_tokens", "window_saves", "default_context", "default_sequences",
     "batched_tokens", "mla_cache_padding", "full_prompt_logits", "continuous_batching", "graph_gib",
     "non_torch_gib", "source", "eager_prefill", "score_bytes", "rotary_tables", "cache_tokens", "cache_copies",
-    "expands_heads", "quantises_head", "unpacked_bytes", "loads_twice", "prefill_seen", "unties", "ties_late",
-    "eager_context",
+    "expands_heads", "quantises_head", "unpacked_bytes", "loads_twice", "planned_graph", "prefill_seen",
+    "unties", "ties_late", "eager_context",
 }  # fmt: skip
 _TRAINING = {
     "optimizer_temporary", "loss", "attention", "adapter_bytes", "ties_weights", "master_weights",
@@ -191,6 +191,7 @@ def _serving(part: Section) -> ServingPolicy:
         quantises_head=part.flag_or("quantises_head"),
         unpacked_bytes=part.number_or("unpacked_bytes", 0.0),
         loads_twice=part.text_or("loads_twice", ""),
+        planned_graph=part.flag_or("planned_graph"),
         prefill_seen=part.flag_or("prefill_seen", default=True),
         unties=part.names_or_none("unties"),
         ties_late=part.names_or_none("ties_late"),

@@ -92,6 +92,11 @@ class Model(Value, frozen=True, kw_only=True):
         return bool(self.mla_kv_lora_rank)
 
     @property
+    def only_encodes(self) -> bool:
+        """Whether every token sees every other and nothing is generated, as in embedding and ranking models."""
+        return self.attention.startswith("full (bidir")
+
+    @property
     def generates_text(self) -> bool:
         """Whether the model is an autoregressive decoder with a KV cache."""
         return self.layers is not None and self.vocab_size is not None and not self.attention.startswith("full (bidir")

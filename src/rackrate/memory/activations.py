@@ -270,6 +270,24 @@ def inference_bytes_per_token(model: Model, tensor: int, element_bytes: int, *, 
     return (2 * hidden + max(attention, block) / tensor + routed) * element_bytes
 
 
+def planned_graph_bytes(model: Model, batch: int, context: int, *, scores: bool) -> float:
+    """The compute buffer of ggml for a batch of tokens against a cache of ``context`` tokens, in FP32.
+
+    The larger of three moments: logits of every token and a hidden state;
+    attention: query, key, value and output as wide as the hidden state, the mask
+    in FP32 and, for flash attention, in FP16, or the scores of all heads; the
+    feed-forward block. ggml-org/llama.cpp src/llama-graph.cpp, reserved at
+    start for a full batch (llama-context.cpp): 296 MiB for Llama-2-7B at 4,096
+    tokens with scores, 258.5 for Llama-3-8B at 8,192 without.
+    """
+    hidden = model.hidden_size or 0
+    logits = (model.vocab_size or 0) + hidden
+    mask = context * (1.0 if scores else 1.5)
+    attention = 4 * hidden + mask + ((model.attention_heads or 0) * context if scores else 0)
+    block = 3 * hidden + (2 if is_gated(model) else 1) * mlp_width(model)
+    return FP32_BYTES * batch * max(logits, attention, block)
+
+
 def eager_prefill_bytes_per_token(model: Model, element_bytes: int) -> float:
     """Held for one prompt token where a layer runs operation by operation, at its fullest.
 

@@ -12,6 +12,7 @@ from rackrate.memory.activations import (
     eager_prefill_bytes_per_token,
     element_bytes,
     inference_bytes_per_token,
+    planned_graph_bytes,
 )
 from rackrate.memory.estimate_types import CacheRoom, Component, MemoryEstimate, Metric, Phase
 from rackrate.memory.kv_cache import CacheShape, cache_note, cache_shape, rotary_table_bytes
@@ -30,6 +31,10 @@ ACTIVATION_SPREAD = (0.3, 0.3)
 
 EAGER_SPREAD = (0.1, 0.1)
 """The same where operations run one by one, as counted (Qwen2.5 tables of transformers 4.46)."""
+
+
+PLANNED_SPREAD = (0.1, 0.2)
+"""The same where a buffer is planned: newer builds of llama.cpp print up to 15 % more than is counted."""
 
 
 class Card(Value, frozen=True, kw_only=True):
@@ -168,7 +173,7 @@ def rest_parts(workload: Workload, stage: Stage, layout: Layout, policy: Serving
         part("non_torch", policy.non_torch_bytes),
         *_code_parts(workload, stage, layout, policy),
     ]
-    if stage.last and not is_encoder(model):
+    if stage.last and not is_encoder(model) and not policy.planned_graph:
         vocabulary = model.vocab_size or 0
         parts.append(part("sampler", sampler_bytes(_rows(serving, layout, policy), vocabulary), Phase.DECODE))
         if policy.full_prompt_logits:
@@ -182,6 +187,8 @@ def _around(working: float, policy: ServingPolicy) -> Range:
     if not policy.prefill_seen:
         return Range(0.0, 0.0, working)
     below, above = EAGER_SPREAD if policy.eager_prefill else ACTIVATION_SPREAD
+    if policy.planned_graph:
+        below, above = PLANNED_SPREAD
     return Range.around(working, below=below, above=above)
 
 
@@ -195,6 +202,8 @@ def _working_bytes(workload: Workload, layout: Layout, policy: ServingPolicy, to
     buffer without flash attention: FP32, 4 bytes).
     """
     model, size = workload.model, element_bytes(workload.precision)
+    if policy.planned_graph:
+        return planned_graph_bytes(model, tokens, _context(workload), scores=policy.score_bytes > 0)
     if not policy.eager_prefill:
         scores = policy.score_bytes * (model.attention_heads or 0) / layout.tensor * tokens * _context(workload)
         return tokens * inference_bytes_per_token(model, layout.tensor, size) + scores

@@ -31,7 +31,7 @@ class ParameterGroups(Value, frozen=True, kw_only=True):
 
 def is_encoder(model: Model) -> bool:
     """Whether the model only encodes: every token sees every other, nothing is generated."""
-    return model.attention.startswith("full (bidir")
+    return model.only_encodes
 
 
 def parameter_groups(model: Model) -> ParameterGroups:

@@ -217,15 +217,15 @@ def is_quantised(weights: WeightFormat) -> bool:
 
 
 def _check_model(draft: Draft, task: Task, model: Model) -> None:
-    """Memory and speed follow from a decoder's numbers; other models wait for formulas of their own."""
+    """Memory follows from the numbers of a decoder or an encoder; other models wait for formulas of their own."""
     sized = None not in (model.hidden_size, model.layers, model.attention_heads, model.vocab_size)
     cached = model.generates_text and None not in (model.kv_heads, model.head_dim, model.layers_full)
-    if not sized or not (task.trains or cached):
+    if not sized or not (task.trains or cached or model.only_encodes):
         draft.problem(
             "model",
             Code.NOT_YET,
             f"{model.id} ({model.modality}, attention {model.attention}) for {task}",
-            "a text decoder whose architecture is known",
+            "a text decoder or encoder whose architecture is known",
             "choose such a model; `rackrate gpu` compares cards for other work",
         )
 
