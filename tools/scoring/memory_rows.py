@@ -7,6 +7,7 @@ The workload goes through the same door as a user's: a table of keys, read by
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Mapping
 
 from rackrate.app.asking import read_workload
@@ -279,5 +280,5 @@ def extra_models(book: FactBook, cells: Mapping[str, Mapping[str, str]]) -> Fact
     return replace(
         book,
         model_ids=(*book.model_ids, *more),
-        model=lambda name: model(dict(more[name])) if name in more else known(name),
+        model=lambda name: model(defaultdict(str, more[name])) if name in more else known(name),
     )

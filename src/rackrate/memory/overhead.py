@@ -48,7 +48,7 @@ HOPPER = (9, 0)
 BUCKET_ELEMENTS = 500_000_000
 """Elements of the flat buffer that ZeRO 1 and 2 reduce gradients in (DeepSpeed config: reduce_bucket_size)."""
 
-UNNAMED = Range(0.0, 0.003, 0.03)
+UNNAMED = Range(0.0, 0.003, 0.05)
 """What accounts of eager code leave out or count too much, as a part of what is allocated (published rows against it).
 
 Small buffers, whole blocks of the caching allocator (a block is split only

@@ -193,9 +193,17 @@ def largest_tensor(s: Setting) -> float:
 
 
 def _gradient_parts(s: Setting) -> list[Component]:
-    """Gradients of all trained weights, or of one tensor where each is used as soon as it is there."""
+    """Gradients of all trained weights, or of one tensor where each is used as soon as it is there.
+
+    Where the optimizer waits in the host's memory, gradients follow it as they
+    are made, a layer at a time (ZeRO-Offload, arXiv 2101.06840 section 4).
+    """
     if s.training.step_in_backward:
         return [part("gradients", s.weight_size * largest_tensor(s), Phase.BACKWARD, note="one tensor at a time")]
+    if s.offloads("optimizer"):
+        layer, _ = layer_and_root(s, s.trained)
+        unit = s.gradient_size * max(layer, largest_tensor(s))
+        return [part("gradients", unit, Phase.BACKWARD, note="the rest goes to the host's memory")]
     gradient = s.sharded(s.gradient_size * s.trained, ZERO_GRADIENTS)
     when = () if s.gradients_stay else (Phase.BACKWARD, Phase.STEP)
     return [part("gradients", gradient, *when), *_bucket_parts(s, gradient)]
