@@ -197,6 +197,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "docs/access.md": lambda: MADE + access_page(),
     "docs/claims.md": lambda: MADE + claims_page(),
     "docs/cli.md": cli_page,
+    "docs/doubts.md": lambda: MADE + doubts_page(),
     "docs/memory.md": memory_page,
     "docs/schemas.md": schemas_page,
     "docs/workload.md": workload_page,

@@ -80,7 +80,7 @@ class Section:
             low, likely, high = (float(str(value)) for value in found)
             return Range(low, likely, high)
         except ValueError:
-            raise ValueError(f"{self._where}.{key}: {found} is not three rising numbers") from None
+            raise ValueError(f"{self.where}.{key}: {found} is not three rising numbers") from None
 
     def items(self, key: str) -> list[object]:
         """A list of anything."""
