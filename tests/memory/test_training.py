@@ -184,7 +184,8 @@ def test_a_pipeline_keeps_more_micro_batches_at_its_start_and_the_head_at_its_en
     workload = train(book, LLAMA_7B, Task.FULL_FINETUNE, tokens=4096, batch=4, global_batch=16)
     found = measure(workload, a100_80, engine, Layout(pipeline=4))
     alone = measure(workload, a100_80, engine)
-    assert likely(found, "activations") == pytest.approx(likely(alone, "activations"))
+    final_norm = (4 + 2 + 2) * 4096 * 4 * 4096  # of the last stage: its FP32 copy, its output and the head's input
+    assert likely(alone, "activations") - likely(found, "activations") == pytest.approx(final_norm)
     assert likely(found, "optimizer_states") < likely(alone, "optimizer_states") / 3
 
 

@@ -108,11 +108,13 @@ class TrainingPolicy(Value, frozen=True, kw_only=True):
     inputs of recomputed layers wait in the host's memory. ``upcasts``: beside a
     quantised base everything else is widened to FP32, and hidden states with it.
     ``fused_layers``: norms keep their input alone and gates are activated again
-    in the backward pass. ``gradient_bytes``: of one gradient in a buffer that is
-    there from the start (0: as wide as the weight, made in the backward pass).
-    ``full_bytes``: of the full loss at its peak, per token and entry.
-    ``bucket_elements``: of the flat buffer in which ZeRO 1 and 2 reduce
-    gradients, whole from the start (0: no larger than what is trained).
+    in the backward pass. ``gradient_bytes``: of one gradient in a buffer that
+    is there from the start (0: as wide as the weight, made in the backward
+    pass). ``full_bytes``: of the full loss at its peak, per token and entry.
+    ``fused_norms``: norms alone are such kernels. ``hub_code``: layers are
+    those of transformers. ``bucket_elements``: of the flat buffer in which ZeRO
+    1 and 2 reduce gradients, whole from the start (0: no larger than what is
+    trained).
     """
 
     optimizer_temporary: bool
@@ -140,6 +142,8 @@ class TrainingPolicy(Value, frozen=True, kw_only=True):
     gradient_bytes: float = 0.0
     full_bytes: float = 12.0
     bucket_elements: float = 0.0
+    fused_norms: bool = False
+    hub_code: bool = False
     source: str = ""
 
 

@@ -24,7 +24,7 @@ _TRAINING = {
     "reserved_over_allocated", "source", "expands_heads", "fused_qkv", "adapter_dropout", "keeps_inputs",
     "keeps_batch", "quantises_head", "unpacked_bytes", "zeroes_gradients", "chunked_bytes", "eager_context",
     "reserved_over_moving", "stream_pools", "checkpoints_on_host", "upcasts",
-    "fused_layers", "gradient_bytes", "full_bytes", "bucket_elements",
+    "fused_layers", "gradient_bytes", "full_bytes", "bucket_elements", "fused_norms", "hub_code",
 }  # fmt: skip
 _SPEED = {
     "host", "launch_us_per_layer", "decode_bandwidth", "cache_bandwidth", "prefill_flop", "train_flop",
@@ -227,6 +227,8 @@ def _training(part: Section) -> TrainingPolicy:
         gradient_bytes=part.number_or("gradient_bytes", 0.0),
         full_bytes=part.number_or("full_bytes", 12.0),
         bucket_elements=part.number_or("bucket_elements", 0.0),
+        fused_norms=part.flag_or("fused_norms"),
+        hub_code=part.flag_or("hub_code"),
         source=part.text("source"),
     )
 

@@ -8,7 +8,17 @@ from __future__ import annotations
 from rackrate.facts.accelerator import Precision
 from rackrate.facts.engine import TrainingPolicy
 from rackrate.facts.model import Model
-from rackrate.memory.traits import caps_scores, norm_inputs, norm_outputs, normalises_heads
+from rackrate.memory.traits import (
+    FUSED_IN_HUB,
+    RELU,
+    TANH_IN_PYTHON,
+    WIDE_NORMS,
+    caps_scores,
+    has_layer_norm,
+    norm_inputs,
+    norm_outputs,
+    normalises_heads,
+)
 from rackrate.memory.weights import is_encoder, is_gated, key_width, matrices_per_mlp, query_width
 from rackrate.values import Value
 
@@ -61,9 +71,19 @@ class Pass(Value, frozen=True, kw_only=True):
         return self.code is not None and self.code.adapter_dropout
 
     @property
+    def hub(self) -> bool:
+        """Whether layers are those of transformers."""
+        return self.code is not None and self.code.hub_code
+
+    @property
     def fused(self) -> bool:
         """Whether norms and gates are single kernels that keep their inputs alone."""
         return self.code is not None and self.code.fused_layers
+
+    @property
+    def plain_norms(self) -> bool:
+        """Whether norms keep their input alone, in the compute type."""
+        return self.compiled or self.fused or (self.code is not None and self.code.fused_norms)
 
     @property
     def keeps_inputs(self) -> bool:
@@ -102,10 +122,24 @@ def norm_bytes(model: Model, how: Pass) -> float:
     """
     size = how.element_bytes
     width = norm_inputs(model) * (model.hidden_size or 0)
-    if how.compiled or how.fused or not is_gated(model):
+    if how.plain_norms or has_layer_norm(model):
         return width * size / how.whole
     heads = (query_width(model) + key_width(model)) / how.tensor if normalises_heads(model) else 0.0
-    return (width / how.whole + heads) * (FP32_BYTES + (0 if how.adapters else size))
+    normalised = FP32_BYTES if model.family in WIDE_NORMS and how.hub else size
+    return (width / how.whole + heads) * (FP32_BYTES + (0 if how.adapters else normalised))
+
+
+def final_norm_bytes(model: Model, how: Pass) -> float:
+    """Saved of one token by the last norm, and by a trained head: its input."""
+    hidden, size = model.hidden_size or 0, how.element_bytes
+    trained = not how.adapters
+    if how.plain_norms or has_layer_norm(model):
+        norm = size
+    else:
+        normalised = FP32_BYTES if model.family in WIDE_NORMS and how.hub else size
+        norm = FP32_BYTES + (normalised if trained else 0)
+    head = size if trained and not is_encoder(model) else 0
+    return hidden * (norm + head) / how.whole
 
 
 def linear_input_bytes(model: Model, how: Pass) -> float:
@@ -194,12 +228,14 @@ def attention_bytes(model: Model, how: Pass) -> float:
     if how.expands_heads and grouped:
         keys = values = query
     widths = 2 * query + keys + values
-    if how.fused_qkv and not (how.expands_heads and grouped):
+    fused = how.fused_qkv or (how.hub and model.family in FUSED_IN_HUB)
+    if fused and not (how.expands_heads and grouped):
         widths += query + keys
-    if how.flash and not caps_scores(model):
+    capped = caps_scores(model) and not how.hub
+    if how.flash and not capped:
         return (widths * size + FP32_BYTES * heads) / how.tensor
     pair = FP32_BYTES + (size if size < FP32_BYTES else 0) + ((1 + size) if is_encoder(model) else 0)
-    pair += size if caps_scores(model) else 0
+    pair += size if capped else 0
     return (widths * size + heads * pair * how.tokens_per_sequence) / how.tensor
 
 
@@ -213,10 +249,17 @@ def mlp_bytes(model: Model, how: Pass) -> float:
     (transformers modeling_mixtral.py). An encoder keeps two dropout masks.
     """
     hidden, size = model.hidden_size or 0, how.element_bytes
-    widths = (2 if how.fused else 3) if is_gated(model) else 1
+    widths = (2 if how.fused else 3) if is_gated(model) else _ungated_widths(model, how)
     routed = 2 * (model.experts_per_token or 0) * hidden if model.is_moe else 0
     masks = 2 * hidden if is_encoder(model) else 0
     return (widths * mlp_width(model) / how.tensor + routed) * size + masks
+
+
+def _ungated_widths(model: Model, how: Pass) -> int:
+    """Widths that an activation function without a gate keeps beside the input of the next matrix."""
+    if model.family in RELU:
+        return 1 if how.adapters else 0
+    return 4 if how.hub and model.family in TANH_IN_PYTHON else 1
 
 
 def saved_bytes_per_token(model: Model, how: Pass) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from rackrate.evidence import Range
 from rackrate.memory.activations import (
     checkpoint_bytes_per_token,
+    final_norm_bytes,
     left_input_bytes,
     saved_bytes_per_token,
     selective_bytes_per_token,
@@ -14,6 +15,7 @@ from rackrate.memory.estimate_types import Component, Phase
 from rackrate.memory.logits import LISTED_FORWARD, LISTED_LEFT, Loss, loss_bytes
 from rackrate.memory.phases import part
 from rackrate.memory.training_states import FORWARD, UNTIL_STEP, ZERO_GRADIENTS, Setting
+from rackrate.memory.traits import caps_scores
 from rackrate.memory.weights import is_encoder
 from rackrate.workload.workload import Checkpointing
 
@@ -33,6 +35,7 @@ def activation_parts(s: Setting) -> list[Component]:
     """
     layer = (saved_bytes_per_token(s.workload.model, s.kept) + _magnitude_bytes(s)) * s.tokens
     kept, name = _kept_in_flight(s, layer)
+    kept += final_norm_bytes(s.workload.model, s.kept) * s.tokens if s.stage.last else 0.0
     growing = _growing_gradients(s)
     again = s.training.checkpointing is not Checkpointing.NONE or s.stage.in_flight > 1
     whole = again and not growing
@@ -103,6 +106,8 @@ def loss_parts(s: Setting) -> list[Component]:
         kind=kind, chunked_bytes=s.policy.chunked_bytes, compiled=s.training.compiled, full_bytes=s.policy.full_bytes
     )
     kept, peak = loss_bytes(loss, s.tokens, vocabulary, hidden)
+    if caps_scores(model) and s.policy.hub_code and kind == "full":  # capped logits keep the tangent
+        kept, peak = (size + s.element_size * s.tokens * vocabulary for size in (kept, peak))
     if s.policy.keeps_batch and kind == "chunked":
         return _listed_parts(s, vocabulary, hidden, peak)
     parts = [part("logits", kept, *FORWARD), part("loss_gradient", peak - kept, Phase.LOSS)]

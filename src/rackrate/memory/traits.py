@@ -17,10 +17,30 @@ HEAD_NORMS = frozenset({"Qwen3", "Gemma 3", "OLMo 2", "OLMo 3"})
 FOUR_NORMS = frozenset({"Gemma 2", "Gemma 3"})
 """Families with a norm on each side of both blocks (transformers modeling_gemma2.py)."""
 
+WIDE_NORMS = frozenset({"Gemma", "Gemma 2", "Gemma 3", "OLMo 2", "OLMo 3"})
+"""Families whose norm multiplies its weight in FP32, so that a trained one keeps FP32 (modeling_gemma.py, olmo2)."""
+
+LAYER_NORMS = frozenset({"StableLM 2"})
+"""Gated families with LayerNorm (transformers modeling_stablelm.py)."""
+
+RELU = frozenset({"OPT"})
+"""Families whose activation keeps its output, which the next matrix keeps anyway (torch threshold_backward)."""
+
+TANH_IN_PYTHON = frozenset({"GPT-2", "Phi", "GPT-J", "GPT-Neo"})
+"""Families whose GELU transformers writes out in Python (activations.py NewGELUActivation): three more widths."""
+
+FUSED_IN_HUB = frozenset({"Pythia", "GPT-NeoX", "Phi 3", "Phi 3.5", "Phi 4", "Falcon", "Baichuan", "Qwen"})
+"""Families whose queries, keys and values come of one matrix in transformers: values are a view of its output."""
+
 CAPPED_SCORES = frozenset({"Gemma 2"})
 """Families that cap attention scores with a hyperbolic tangent, so that the scores are made (arXiv 2408.00118)."""
 
 FOUR, TWO = 4, 2
+
+
+def has_layer_norm(model: Model) -> bool:
+    """Whether norms are LayerNorm and not RMSNorm."""
+    return not is_gated(model) or model.family in LAYER_NORMS
 
 
 def is_parallel(model: Model) -> bool:
