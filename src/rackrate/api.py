@@ -18,6 +18,7 @@ from rackrate.app.gpus import gpu
 from rackrate.app.listing import offers
 from rackrate.app.models import model
 from rackrate.app.planning import plan
+from rackrate.app.simulating import simulate
 from rackrate.app.speeds import speed
 from rackrate.app.version import VERSION
 from rackrate.app.wire.fit import FitDocument
@@ -25,6 +26,7 @@ from rackrate.app.wire.gpus import GpuDocument
 from rackrate.app.wire.models import ModelDocument
 from rackrate.app.wire.offers import OffersDocument
 from rackrate.app.wire.plan import PlanDocument
+from rackrate.app.wire.simulation import SimulationDocument
 from rackrate.app.wire.speed import SpeedDocument
 from rackrate.problems import Finding, Refused
 
@@ -38,6 +40,7 @@ __all__ = [
     "PlanDocument",
     "Refused",
     "SpeedDocument",
+    "SimulationDocument",
     "check_facts",
     "fit",
     "gpu",
@@ -46,5 +49,6 @@ __all__ = [
     "plan",
     "show_facts",
     "speed",
+    "simulate",
     "to_json",
 ]

@@ -62,6 +62,11 @@ class Code(StrEnum):
     PRICES_UNREAD = "prices_unread"
     PRICE_UNSEEN = "price_unseen"
     ACCESS = "access"
+    PACKAGE_MISSING = "package_missing"
+    NOT_SIMULATED = "not_simulated"
+    PROGRAM_FAILED = "program_failed"
+    SIMULATION_DIFFERS = "simulation_differs"
+    VALUES_READ = "values_read"
 
 
 class Finding(Value, frozen=True, kw_only=True):

@@ -34,6 +34,13 @@ def read_workload(asked: Asked, flags: Mapping[str, object], book: FactBook) -> 
     return parsed
 
 
+def model_asked(asked: Asked, flags: Mapping[str, object]) -> str:
+    """The model as the request spells it: a name, a path, or an id on the Hub; empty where it names none."""
+    request = _request(asked, flags)
+    text = request.values.get("model") if isinstance(request, Request) else ""
+    return text.strip() if isinstance(text, str) else ""
+
+
 def not_used(flags: Mapping[str, object], verb: str, unused: Iterable[str]) -> list[Finding]:
     """A warning where flags were given whose keys ``verb`` has no use for; in a file, which all verbs share, none."""
     said = [KEYS[path].flag for path in unused if flags.get(path) not in (None, (), [], False)]

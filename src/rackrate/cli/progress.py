@@ -25,3 +25,29 @@ def reading(what: str) -> Iterator[Callable[[int, int], None] | None]:
             bar.update(task, completed=done, total=total)
 
         yield told
+
+
+_EVERY = 64
+"""Allocations between two changes of the line."""
+
+
+@contextlib.contextmanager
+def simulating() -> Iterator[Callable[[int, int], None]]:
+    """A line that says which step of a simulation runs; nothing where stderr is no terminal."""
+    if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
+        yield _nothing
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status("Loading PyTorch") as status:
+
+        def watch(step: int, count: int) -> None:
+            if count % _EVERY == 0:
+                what = f"step {step}" if step else "building the model"
+                status.update(f"Simulating, {what}: {count:,} tensors allocated")
+
+        yield watch
+
+
+def _nothing(_step: int, _count: int) -> None:
+    """Nobody looks."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from rackrate.facts.book import FactBook
@@ -45,6 +46,20 @@ def _beyond_the_book(text: str, book: FactBook, *, or_base: bool) -> Model | tup
     if isinstance(found, Model) or (base and or_base):
         return found if isinstance(found, Model) else None
     return tuple(_suggested(each, replace(named, action=f"use {base}") if base else named) for each in found)
+
+
+def own_config(text: str, book: FactBook) -> Mapping[str, object] | None:
+    """The configuration as its file says, of a model in files or on the Hub; None of others, or where it has none."""
+    text = text.strip()
+    if is_path(text) or (text not in book.model_ids and not text.startswith(HUB) and _exists(text)):
+        from rackrate.app.checkpoint.local import config_at
+
+        return config_at(Path(text).expanduser())
+    if text.startswith(HUB) or (text not in book.model_ids and _like_hub(text)):
+        from rackrate.app.checkpoint.hub import config_on_hub
+
+        return config_on_hub(text.removeprefix(HUB))
+    return None
 
 
 def is_path(text: str) -> bool:

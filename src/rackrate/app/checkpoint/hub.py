@@ -20,6 +20,7 @@ from rackrate.app.checkpoint.local import (
     INDEX,
     Formats,
     Found,
+    config_at,
     from_source,
     parse_json,
     printable,
@@ -58,6 +59,17 @@ def read_hub(name: str, formats: Formats) -> Found:
         return _Repository(name).model(formats)
     except Refused as wrong:
         return wrong.findings
+
+
+def config_on_hub(name: str) -> Mapping[str, object] | None:
+    """The configuration of ``org/name`` as its file says; None where it cannot be read."""
+    kept = _snapshot(name)
+    if kept is not None:
+        return config_at(kept)
+    try:
+        return _Repository(name).config()
+    except Refused:
+        return None
 
 
 # ---------------------------------------------------------------- what is on this machine already
@@ -110,8 +122,12 @@ class _Repository:
             self._refuse(wrong)
         return [str(file.rfilename) for file in found.siblings or ()]
 
+    def config(self) -> Mapping[str, object]:
+        """The configuration as its file says."""
+        return self._json(CONFIG, most=_CONFIG_BYTES)
+
     def _checkpoint(self, files: Sequence[str], formats: Formats) -> Found:
-        config = self._json(CONFIG, most=_CONFIG_BYTES)
+        config = self.config()
         found = model_of(config, id=self.name)
         if not isinstance(found, Model):
             return found

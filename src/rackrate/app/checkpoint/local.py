@@ -44,6 +44,15 @@ def read_path(path: Path, formats: Formats, *, name: str) -> Found:
         return (unreadable(name, "not a path"),)
 
 
+def config_at(path: Path) -> Mapping[str, object] | None:
+    """The configuration at ``path``, a file or the folder that holds it, as it says; None where there is none."""
+    file = path / CONFIG if path.is_dir() else path
+    if file.suffix != ".json" or not file.is_file():
+        return None
+    found = read_json(file, most=_MOST_CONFIG_BYTES)
+    return None if isinstance(found, Finding) else found
+
+
 def _read_file(path: Path, formats: Formats, name: str) -> Found:
     ending = path.suffix.lower()
     if not path.exists() and _SPLIT.search(path.name) is None:

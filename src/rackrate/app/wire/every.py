@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rackrate.app.wire import facts, fit, gpus, models, offers, parts, plan, speed
+from rackrate.app.wire import facts, fit, gpus, models, offers, parts, plan, simulation, speed
 
 DOCUMENTS: dict[str, type[parts.Document]] = (
     facts.DOCUMENTS
@@ -12,5 +12,6 @@ DOCUMENTS: dict[str, type[parts.Document]] = (
     | offers.DOCUMENTS
     | parts.DOCUMENTS
     | plan.DOCUMENTS
+    | simulation.DOCUMENTS
     | speed.DOCUMENTS
 )

@@ -89,9 +89,7 @@ class Autocast:
         """PyTorch's autocast regions are these while inside."""
         here = self
 
-        def start(
-            region: Any, device_type: str, dtype: torch.dtype | None = None, enabled: bool = True, **_more: Any
-        ) -> None:
+        def start(region: Any, device_type: str, dtype: Any = None, enabled: Any = True, *_: Any, **_more: Any) -> None:
             region.device, region.fast_dtype = device_type, dtype or torch.float16
             region._enabled, region._cache_enabled = enabled, True
 

@@ -8,7 +8,7 @@ from typing import Any
 from unittest.mock import patch
 
 import torch
-import torch.nn.functional as F
+from torch.nn import functional
 from torch.optim import optimizer
 from torch.overrides import TorchFunctionMode
 from torch.utils import _foreach_utils
@@ -74,7 +74,7 @@ class Card(TorchFunctionMode):
         self._trace = trace
         self._autocast = autocast
 
-    def __torch_function__(  # noqa: PLW3201 - the name that torch calls
+    def __torch_function__(
         self, func: Any, types: Any, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
         """Run one function of torch, on the meta device where a card was asked for."""
@@ -85,7 +85,7 @@ class Card(TorchFunctionMode):
             return args[0].to(DEVICE)
         if func is torch.Tensor.to or func is torch.device:
             args = [args[0], *map(_device, args[1:])] if func is torch.Tensor.to else [*map(_device, args)]
-        if func is F.scaled_dot_product_attention and args and args[0].device.type == DEVICE:
+        if func is functional.scaled_dot_product_attention and args and args[0].device.type == DEVICE:
             return _sdpa(*self._autocast.cast(func, args), **named)
         args = self._autocast.cast(func, args)
         if getattr(func, "__name__", "") in _LOSSES and self._trace.step:

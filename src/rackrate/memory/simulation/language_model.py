@@ -14,8 +14,8 @@ from rackrate.memory.estimate_types import Phase
 from rackrate.memory.simulation.adapters import add_adapters
 from rackrate.memory.simulation.kernels import ATTENTION, attention_of_transformers, no_mask
 from rackrate.memory.simulation.ledger import DEVICE
-from rackrate.memory.simulation.records import Job, Kind
 from rackrate.memory.simulation.recorder import Program, Recorder, Step
+from rackrate.memory.simulation.records import Job, Kind
 
 _LEFT_OUT = ("quantization_config", "auto_map", "torch_dtype", "dtype", "model_type", "transformers_version")
 """Keys of a config.json that say how a checkpoint was stored, not what the model is."""
@@ -41,14 +41,18 @@ def _model(job: Job) -> Any:
     values = dict(job.config)
     kind = str(values.get("model_type", ""))
     config = AutoConfig.for_model(kind, **{key: value for key, value in values.items() if key not in _LEFT_OUT})
-    attention = ATTENTION if job.attention == "flash" else job.attention
+    attention = _attention(config) if job.attention == "flash" else job.attention
     with _disable_current_modes(), torch.device(DEVICE):
-        model = AutoModelForCausalLM.from_config(
-            config, dtype=getattr(torch, job.dtype), attn_implementation=attention
-        )
+        model = AutoModelForCausalLM.from_config(config, dtype=getattr(torch, job.dtype), attn_implementation=attention)
         if job.adapters is not None and not add_adapters(model, job.adapters):
             raise ValueError(f"{kind} has no linear layer named {', '.join(job.adapters.targets)}")
     return model
+
+
+def _attention(config: Any) -> str:
+    """Flash attention under the name by which this model takes it: from the registry, or in torch's own function."""
+    kind = AutoModelForCausalLM._model_mapping[type(config)]
+    return ATTENTION if getattr(kind, "_supports_attention_backend", False) else "sdpa"
 
 
 def _training(model: Any, job: Job, recorder: Recorder) -> Step:
@@ -65,9 +69,10 @@ def _training(model: Any, job: Job, recorder: Recorder) -> Step:
     narrow = getattr(torch, job.autocast) if job.autocast else None
 
     def step() -> None:
-        with torch.autocast("cuda", dtype=narrow or torch.bfloat16, enabled=narrow is not None):
-            loss = model(input_ids=ids, attention_mask=mask, labels=ids, use_cache=False).loss
-        loss.backward()
+        for _ in range(min(job.accumulation, 2)):  # the second has gradients from the start, as every later one
+            with torch.autocast("cuda", dtype=narrow or torch.bfloat16, enabled=narrow is not None):
+                loss = model(input_ids=ids, attention_mask=mask, labels=ids, use_cache=False).loss
+            loss.backward()
         optimizer.step()
         optimizer.zero_grad()
 
@@ -94,10 +99,6 @@ def _optimizer(weights: list[nn.Parameter], name: str) -> torch.optim.Optimizer:
     if base in {"sgd", "sgd-momentum"}:
         return torch.optim.SGD(weights, momentum=0.9 if base == "sgd-momentum" else 0.0, **forms)
     return (torch.optim.AdamW if base == "adamw" else torch.optim.Adam)(weights, **forms)
-
-
-OPTIMIZERS = ("adamw", "adam", "adafactor", "sgd", "sgd-momentum")
-"""Optimizers that can be simulated: those of PyTorch."""
 
 
 def _inference(model: Any, job: Job, recorder: Recorder) -> Step:

@@ -23,7 +23,7 @@ from rackrate.memory.simulation.trace import Place, Trace, in_backward
 DEVICE = "meta"
 
 ROUND_BYTES = 512
-"""The caching allocator hands out multiples of this (pytorch/pytorch c10/cuda/CUDACachingAllocator.cpp, kMinBlockSize)."""
+"""The allocator hands out multiples of this (pytorch/pytorch c10/cuda/CUDACachingAllocator.cpp, kMinBlockSize)."""
 
 _ADD = torch.ops.aten.add.Tensor
 _READ = torch.ops.aten._local_scalar_dense.default
@@ -68,7 +68,7 @@ class Ledger(TorchDispatchMode):
         self._bytes = 0
         self._tick = tick
 
-    def __torch_dispatch__(  # noqa: PLW3201 - the name that torch calls
+    def __torch_dispatch__(
         self, func: Any, types: Any, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
         """Run one operation, and enter the storages that it made."""

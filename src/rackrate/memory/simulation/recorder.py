@@ -30,10 +30,10 @@ _LARGEST = 12
 class Recorder:
     """Follows one program; the program may tell it more than it can see."""
 
-    def __init__(self, tick: Callable[[int], None], user_program: str = "") -> None:
-        self.trace = Trace(user_program)
+    def __init__(self, watch: Callable[[int, int], None], *, of_user: bool) -> None:
+        self.trace = Trace(of_user=of_user)
         self.autocast = Autocast()
-        self.ledger = Ledger(self.trace, tick)
+        self.ledger = Ledger(self.trace, lambda count: watch(self.trace.step, count))
         self.heads: set[str] = set()
         self._optimizers: dict[int, torch.optim.Optimizer] = {}
         self._watched: set[int] = set()
@@ -51,13 +51,12 @@ class Recorder:
 
     # ------------------------------------------------------------ running
 
-    def run(self, program: Program, steps: int, progress: Callable[[int], None]) -> Simulation:
+    def run(self, program: Program, steps: int) -> Simulation:
         """The peak over ``steps`` steps of ``program``."""
         with self._recording():
             with torch.device(DEVICE):
                 step = program(self)
             for number in range(1, steps + 1):
-                progress(number)
                 self.trace.step = number
                 self.trace.restart()
                 with self.trace.during(Phase.FORWARD):
@@ -179,6 +178,17 @@ class Recorder:
             for alike in groups.values()
         ]
         return tuple(sorted(found, key=lambda each: -each.bytes)[:_LARGEST])
+
+
+def step_of(built: object) -> Step:
+    """The step in what a user's program built: a function, or a model and a function of it."""
+    if callable(built):
+        return built
+    if isinstance(built, tuple) and len(built) == 2:  # noqa: PLR2004 - a pair
+        model, step = built
+        if isinstance(model, nn.Module) and callable(step):
+            return lambda: step(model)
+    raise TypeError(f"the program returned {type(built).__name__}, not a step or a pair of model and step")
 
 
 def on_meta(model: nn.Module) -> nn.Module:

@@ -71,7 +71,8 @@ class Adapters(Value, frozen=True, kw_only=True):
 class Job(Value, frozen=True, kw_only=True):
     """A run of a transformers model: ``config`` as its config.json says.
 
-    Training: ``batch`` sequences of ``tokens``, two steps. Inference:
+    Training: ``accumulation`` times ``batch`` sequences of ``tokens`` make an
+    optimizer step. Inference:
     ``batch`` prompts of ``tokens``, then ``output_tokens`` more, one at a time.
     ``dtype`` is torch's name of the weights' type; ``autocast`` the type that
     FP32 weights are computed in, empty for none. ``optimizer``: an id such as
@@ -84,6 +85,7 @@ class Job(Value, frozen=True, kw_only=True):
     batch: int
     tokens: int
     output_tokens: int = 0
+    accumulation: int = 1
     dtype: str = "bfloat16"
     autocast: str = ""
     optimizer: str = "adamw-foreach"

@@ -15,7 +15,8 @@ from torch import nn
 
 from rackrate.memory.estimate_types import Phase
 
-_LIBRARIES = ("/torch/", "/transformers/", "/rackrate/memory/simulation/", "/importlib/", "/contextlib.py")
+_TORCH = ("/torch/", "/rackrate/memory/simulation/", "/rackrate/app/", "/importlib/", "/contextlib.py")
+_LIBRARIES = (*_TORCH, "/site-packages/", "/dist-packages/")
 
 
 class Place(NamedTuple):
@@ -47,11 +48,11 @@ class Trace:
     number of the node that runs backward says which module made it.
     """
 
-    def __init__(self, program: str = "") -> None:
+    def __init__(self, *, of_user: bool) -> None:
         self.step = 0
         self.roots: list[nn.Module] = []
         self.values: dict[str, None] = {}
-        self._program = program
+        self._of_user = of_user
         self._phase = Phase.LOAD
         self._stack: list[str] = []
         self._names: dict[int, str] = {}
@@ -74,11 +75,13 @@ class Trace:
 
     def line(self) -> str:
         """The line of the user's program that runs, as ``file:line``; empty without one."""
-        return _user_line(sys._getframe(1)) if self._program else ""
+        return _line_outside(_LIBRARIES, sys._getframe(1)) if self._of_user else ""
 
     def value_read(self) -> None:
         """Note that the line which runs read a value off the card."""
-        self.values.setdefault(_user_line(sys._getframe(1)) or "a library")
+        here = sys._getframe(1)
+        own = _line_outside(_LIBRARIES, here) if self._of_user else ""
+        self.values.setdefault(own or _line_outside(_TORCH, here))
 
     @contextmanager
     def during(self, phase: Phase) -> Iterator[None]:
@@ -138,11 +141,11 @@ class Trace:
         return self._marks[bisect_right(self._numbers, node._sequence_nr()) - 1]
 
 
-def _user_line(frame: FrameType | None) -> str:
-    """The innermost line outside of the libraries, as ``file:line``."""
+def _line_outside(folders: tuple[str, ...], frame: FrameType | None) -> str:
+    """The innermost line of a file that is in none of these folders, as ``file:line``."""
     while frame is not None:
         name = frame.f_code.co_filename
-        if not name.startswith("<") and not any(part in name for part in _LIBRARIES):
+        if not name.startswith("<") and not any(folder in name for folder in folders):
             return f"{PurePath(name).name}:{frame.f_lineno}"
         frame = frame.f_back
     return ""
