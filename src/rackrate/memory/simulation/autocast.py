@@ -89,9 +89,9 @@ class Autocast:
         """PyTorch's autocast regions are these while inside."""
         here = self
 
-        def start(region: Any, device_type: str, dtype: Any = None, enabled: Any = True, *_: Any, **_more: Any) -> None:
+        def start(region: Any, device_type: str, dtype: Any = None, enabled: Any = 1, *_: Any, **_more: Any) -> None:
             region.device, region.fast_dtype = device_type, dtype or torch.float16
-            region._enabled, region._cache_enabled = enabled, True
+            region._enabled, region._cache_enabled = bool(enabled), True
 
         def enter(region: Any) -> Any:
             here.enter(region.fast_dtype if region._enabled else None)
