@@ -55,8 +55,11 @@ class FlashAttention(torch.autograd.Function):
 def attention_of_transformers(
     _module: Any, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, _mask: Any, **_options: Any
 ) -> tuple[torch.Tensor, None]:
-    """Flash attention behind transformers' interface: (batch, heads, tokens, width) in, tokens before heads out."""
-    return FlashAttention.apply(query, key, value), None
+    """Flash attention behind transformers' interface: (batch, heads, tokens, width) in, tokens before heads out.
+
+    By way of torch's own function, which ``Card`` and autocast know.
+    """
+    return functional.scaled_dot_product_attention(query, key, value).transpose(1, 2), None
 
 
 def no_mask(*_args: Any, **_options: Any) -> None:

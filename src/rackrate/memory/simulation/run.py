@@ -109,7 +109,7 @@ def _line_of(wrong: BaseException) -> str:
     return lines[-1] if lines else ""
 
 
-_SIGNS = ("meta tensor", "Meta tensor", "fake impl or Meta kernel", "data-dependent", "aten::nonzero")
+_SIGNS = ("meta tensor", "Meta tensor", "register_meta", "fake impl or Meta kernel", "data-dependent", "aten::nonzero")
 
 
 def _needs_values(wrong: BaseException) -> bool:
