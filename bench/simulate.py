@@ -147,7 +147,8 @@ def main() -> list[Run]:
         for case in run.cases:
             print(
                 f"{case.model:<30}{case.task:<15}{case.checkpointing:<6}{case.tokens:>6}"
-                f"{case.simulated_gib:>10.3f}{case.estimated_gib:>10.3f} GiB{case.difference:>+8.2%}{case.seconds:>7.1f} s"
+                f"{case.simulated_gib:>10.3f}{case.estimated_gib:>10.3f} GiB{case.difference:>+8.2%}"
+                f"{case.seconds:>7.1f} s"
             )
         print(f"{model:<30}{run.seconds:.1f} s in all, {run.peak_mib:.0f} MiB resident")
     return runs
