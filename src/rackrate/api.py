@@ -39,8 +39,8 @@ __all__ = [
     "OffersDocument",
     "PlanDocument",
     "Refused",
-    "SpeedDocument",
     "SimulationDocument",
+    "SpeedDocument",
     "check_facts",
     "fit",
     "gpu",
@@ -48,7 +48,7 @@ __all__ = [
     "offers",
     "plan",
     "show_facts",
-    "speed",
     "simulate",
+    "speed",
     "to_json",
 ]

@@ -14,8 +14,8 @@ from rackrate.app.documents import finding_docs, header, span, workload_doc
 from rackrate.app.fitting import fit
 from rackrate.app.programs import program_at
 from rackrate.app.simulated_jobs import job_of
-from rackrate.app.wire.parts import WorkloadDoc
 from rackrate.app.wire.fit import FitDocument
+from rackrate.app.wire.parts import WorkloadDoc
 from rackrate.app.wire.simulation import (
     HeldDoc,
     OnCardDoc,

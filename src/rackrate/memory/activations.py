@@ -276,6 +276,30 @@ def saved_bytes_per_token(model: Model, how: Pass) -> float:
     return norm_bytes(model, how) + linear_input_bytes(model, how) + attention_bytes(model, how) + mlp_bytes(model, how)
 
 
+def first_norm_bytes_per_token(model: Model, how: Pass) -> float:
+    """What the first norm does not keep where the embedding is frozen: its input needs no gradient."""
+    if not how.adapters or has_layer_norm(model):
+        return 0.0
+    return (model.hidden_size or 0) * (how.element_bytes if how.plain_norms else FP32_BYTES)
+
+
+def running_bytes_per_token(model: Model, how: Pass) -> float:
+    """Held beside what a layer keeps while it runs operation by operation in the backward pass, at its fullest.
+
+    The gradients of gate and up, or of the one matrix before the activation,
+    and the arriving gradient. Adapters in a wider type add what their branch
+    beside the down projection is handed: one hidden state more in the compute
+    type and one in the adapter's. transformers modeling_llama.py LlamaMLP, peft
+    lora/layer.py. Compiled code fuses these.
+    """
+    if how.compiled:
+        return 0.0
+    hidden, size = model.hidden_size or 0, how.element_bytes
+    widths = matrices_per_mlp(model) - 1
+    branch = size + how.adapter_bytes if "down" in how.adapters and how.adapter_bytes > size else 0
+    return widths * mlp_width(model) / how.tensor * size + hidden * (size + branch)
+
+
 def selective_bytes_per_token(model: Model, how: Pass) -> float:
     """What one layer keeps of one token with selective checkpointing.
 

@@ -6,7 +6,9 @@ from rackrate.evidence import Range
 from rackrate.memory.activations import (
     checkpoint_bytes_per_token,
     final_norm_bytes,
+    first_norm_bytes_per_token,
     left_input_bytes,
+    running_bytes_per_token,
     saved_bytes_per_token,
     selective_bytes_per_token,
 )
@@ -36,6 +38,7 @@ def activation_parts(s: Setting) -> list[Component]:
     layer = (saved_bytes_per_token(s.workload.model, s.kept) + _magnitude_bytes(s)) * s.tokens
     kept, name = _kept_in_flight(s, layer)
     kept += final_norm_bytes(s.workload.model, s.kept) * s.tokens if s.stage.last else 0.0
+    layer += running_bytes_per_token(s.workload.model, s.kept) * s.tokens
     growing = _growing_gradients(s)
     again = s.training.checkpointing is not Checkpointing.NONE or s.stage.in_flight > 1
     whole = again and not growing
@@ -43,7 +46,7 @@ def activation_parts(s: Setting) -> list[Component]:
     parts.append(part("backward_layer", _spread(layer), Phase.BACKWARD))
     if again and not whole and kept > growing:
         parts.append(part(name, _spread(kept - growing), Phase.BACKWARD, note="beyond the gradients"))
-    return [*parts, *_left_inputs(s)]
+    return [*parts, *_tied_gradients(s, layer, max(kept, growing) if again else growing, growing), *_left_inputs(s)]
 
 
 def _magnitude_bytes(s: Setting) -> float:
@@ -67,7 +70,26 @@ def _kept_in_flight(s: Setting, layer: float) -> tuple[float, str]:
         each, name = selective_bytes_per_token(model, s.kept) * s.tokens, "checkpoints"
     else:
         each, name = checkpoint_bytes_per_token(model, s.kept) * s.tokens, "checkpoints"
-    return each * (min(STAGED_LAYERS, batches) if s.offloads("activations") else batches), name
+    first = 0.0
+    if s.training.checkpointing is Checkpointing.NONE and s.stage.first:
+        first = first_norm_bytes_per_token(model, s.kept) * s.tokens
+    return each * (min(STAGED_LAYERS, batches) if s.offloads("activations") else batches) - first, name
+
+
+def _tied_gradients(s: Setting, layer: float, counted: float, growing: float) -> list[Component]:
+    """Two gradients of a tied embedding and their sum, at the end of the backward pass, beyond what is ``counted``.
+
+    Autograd keeps the head's gradient until the embedding's is there and adds
+    them out of place, because the first has other users (pytorch/pytorch
+    torch/csrc/autograd/input_buffer.cpp, can_accumulate_inplace). The sum is
+    among the gradients that grow, and beside those that accumulate.
+    """
+    tied = s.workload.model.tie_embeddings and s.policy.ties_weights and s.stage.first and s.stage.last
+    if not tied or not s.embeddings or s.training.step_in_backward or s.layout.zero_stage >= ZERO_GRADIENTS:
+        return []
+    held = (2 if growing else 3) * s.weight_size * s.embeddings
+    more = growing + held - counted - layer
+    return [part("tied_gradients", more, Phase.BACKWARD)] if more > 0 else []
 
 
 def _growing_gradients(s: Setting) -> float:

@@ -11,7 +11,7 @@ PARALLEL = frozenset({"Phi", "StableLM", "GPT-NeoX", "Pythia", "Falcon", "GPT-J"
 ONE_NORM = frozenset({"Phi", "GPT-J"})
 """Those of them in which both read the output of one norm (litgpt/config.py shared_attention_norm)."""
 
-HEAD_NORMS = frozenset({"Qwen3", "Gemma 3", "OLMo 2", "OLMo 3"})
+HEAD_NORMS = frozenset({"Qwen3", "Qwen3 MoE", "Gemma 3", "OLMo 2", "OLMo 3"})
 """Families that normalise queries and keys (transformers modeling_qwen3.py q_norm, k_norm)."""
 
 FOUR_NORMS = frozenset({"Gemma 2", "Gemma 3"})

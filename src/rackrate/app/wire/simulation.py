@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from rackrate.app.wire.parts import Document, FindingDoc, Part, RangeDoc, WorkloadDoc
 from rackrate.app.wire.fit import FitDocument
+from rackrate.app.wire.parts import Document, FindingDoc, Part, RangeDoc, WorkloadDoc
 
 
 class SimulatedPhaseDoc(Part, frozen=True, kw_only=True):
