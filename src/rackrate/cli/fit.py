@@ -25,7 +25,7 @@ _WORKLOAD = "the workload"
         "rackrate fit examples/lora-7b.toml --gpu a40",
         "rackrate fit --model meta-llama/Llama-2-13b-hf --gpu a100-pcie-40 --gpus 1,2",
         "rackrate fit examples/lora-7b.toml --gpu a40 --simulate",
-        "rackrate fit --simulate examples/train_step.py:build --gpu a40",
+        "rackrate fit --simulate examples/own-step/train_step.py:build --gpu a40",
     ),
 )
 @click.argument("file", required=False, metavar="[FILE]", shell_complete=complete_file)

@@ -1,4 +1,4 @@
-"""A training step of your own: `rackrate fit --simulate examples/train_step.py:build --gpu a40`.
+"""A training step of your own: `rackrate fit --simulate examples/own-step/train_step.py:build --gpu a40`.
 
 `build` makes the model and the optimizer and returns one step. It runs as it would on a card ("cuda" is
 understood), but on tensors without values, so that it needs no card and no memory.
