@@ -107,6 +107,8 @@ class TrainingPolicy(Value, frozen=True, kw_only=True):
     of its own, whose memory no other stream can use. ``checkpoints_on_host``:
     inputs of recomputed layers wait in the host's memory. ``upcasts``: beside a
     quantised base everything else is widened to FP32, and hidden states with it.
+    ``writes_over``: gradients in the feed-forward block take the place of what
+    it kept, and the last norm keeps its input alone.
     ``fused_layers``: norms keep their input alone and gates are activated again
     in the backward pass. ``gradient_bytes``: of one gradient in a buffer that
     is there from the start (0: as wide as the weight, made in the backward
@@ -139,6 +141,7 @@ class TrainingPolicy(Value, frozen=True, kw_only=True):
     checkpoints_on_host: bool = False
     upcasts: bool = False
     fused_layers: bool = False
+    writes_over: bool = False
     gradient_bytes: float = 0.0
     full_bytes: float = 12.0
     bucket_elements: float = 0.0

@@ -24,7 +24,7 @@ _TRAINING = {
     "reserved_over_allocated", "source", "expands_heads", "fused_qkv", "adapter_dropout", "keeps_inputs",
     "keeps_batch", "quantises_head", "unpacked_bytes", "zeroes_gradients", "chunked_bytes", "eager_context",
     "reserved_over_moving", "stream_pools", "checkpoints_on_host", "upcasts",
-    "fused_layers", "gradient_bytes", "full_bytes", "bucket_elements", "fused_norms", "hub_code",
+    "fused_layers", "writes_over", "gradient_bytes", "full_bytes", "bucket_elements", "fused_norms", "hub_code",
 }  # fmt: skip
 _SPEED = {
     "host", "launch_us_per_layer", "decode_bandwidth", "cache_bandwidth", "prefill_flop", "train_flop",
@@ -224,6 +224,7 @@ def _training(part: Section) -> TrainingPolicy:
         checkpoints_on_host=part.flag_or("checkpoints_on_host"),
         upcasts=part.flag_or("upcasts"),
         fused_layers=part.flag_or("fused_layers"),
+        writes_over=part.flag_or("writes_over"),
         gradient_bytes=part.number_or("gradient_bytes", 0.0),
         full_bytes=part.number_or("full_bytes", 12.0),
         bucket_elements=part.number_or("bucket_elements", 0.0),

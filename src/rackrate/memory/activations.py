@@ -86,6 +86,11 @@ class Pass(Value, frozen=True, kw_only=True):
         return self.compiled or self.fused or (self.code is not None and self.code.fused_norms)
 
     @property
+    def writes_over(self) -> bool:
+        """Whether hand-written kernels put gradients where kept values were."""
+        return self.code is not None and self.code.writes_over
+
+    @property
     def keeps_inputs(self) -> bool:
         """Whether quantised layers keep their inputs."""
         return self.quantised and self.code is not None and self.code.keeps_inputs
@@ -280,7 +285,7 @@ def first_norm_bytes_per_token(model: Model, how: Pass) -> float:
     """What the first norm does not keep where the embedding is frozen: its input needs no gradient."""
     if not how.adapters or has_layer_norm(model):
         return 0.0
-    return (model.hidden_size or 0) * (how.element_bytes if how.plain_norms else FP32_BYTES)
+    return (model.hidden_size or 0) * (how.element_bytes if how.plain_norms else FP32_BYTES) / how.whole
 
 
 def running_bytes_per_token(model: Model, how: Pass) -> float:
@@ -290,14 +295,15 @@ def running_bytes_per_token(model: Model, how: Pass) -> float:
     and the arriving gradient. Adapters in a wider type add what their branch
     beside the down projection is handed: one hidden state more in the compute
     type and one in the adapter's. transformers modeling_llama.py LlamaMLP, peft
-    lora/layer.py. Compiled code fuses these.
+    lora/layer.py. Compiled code fuses these, and some kernels write over what
+    was kept.
     """
-    if how.compiled:
+    if how.compiled or how.writes_over:
         return 0.0
     hidden, size = model.hidden_size or 0, how.element_bytes
     widths = matrices_per_mlp(model) - 1
     branch = size + how.adapter_bytes if "down" in how.adapters and how.adapter_bytes > size else 0
-    return widths * mlp_width(model) / how.tensor * size + hidden * (size + branch)
+    return widths * mlp_width(model) / how.tensor * size + hidden * (size + branch) / how.whole
 
 
 def selective_bytes_per_token(model: Model, how: Pass) -> float:
