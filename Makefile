@@ -12,7 +12,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help plan test coverage check format lint types layers deps facts schemas docs \
+.PHONY: help plan test test-fast coverage check format lint types layers deps facts schemas docs \
         docs-fresh pages bench dev fmt lock clean
 
 help: ## this list
@@ -23,13 +23,16 @@ help: ## this list
 plan: $(VENV)/.base ## plan the LoRA fine-tune of examples/lora-7b.toml on the bundled data
 	@$(BIN)/rackrate plan examples/lora-7b.toml
 
-test: $(VENV)/.dev ## run the tests
+test: $(VENV)/.measure ## run the tests (the first time it installs PyTorch; `make test-fast` does without)
 	@$(BIN)/python -m pytest
 
-coverage: $(VENV)/.dev ## run the tests and show which branches none of them takes
+test-fast: $(VENV)/.dev ## run the tests that need no PyTorch
+	@$(BIN)/python -m pytest
+
+coverage: $(VENV)/.measure ## run the tests and show which branches none of them takes
 	@$(BIN)/python -m pytest --cov --cov-report=term-missing
 
-bench: $(VENV)/.dev ## measure starts, plans over long price lists and estimates, and write docs/performance.md
+bench: $(VENV)/.measure ## measure starts, plans over long price lists, estimates and simulations, and write docs/performance.md
 	@$(BIN)/python bench/page.py
 
 # ---------------------------------------------------------------- check it
@@ -107,4 +110,9 @@ $(VENV)/.base: requirements/base.txt pyproject.toml | $(BIN)/python
 
 $(VENV)/.dev: requirements/dev.txt requirements/docs.txt $(VENV)/.base
 	$(PIP) install -r requirements/dev.txt -r requirements/docs.txt
+	@touch $@
+
+# PyTorch by plain version: from a machine's own index, whatever build it has (decision 0004).
+$(VENV)/.measure: requirements/measure.txt $(VENV)/.dev
+	$(PIP) install -r requirements/measure.txt
 	@touch $@

@@ -58,6 +58,14 @@ ESTIMATES = """## Estimates
 the memory estimate and the speed estimate alone.
 """
 
+SIMULATIONS = """## Simulations
+
+`python bench/simulate.py`: two training steps of transformers' own code without a GPU
+([how](how-to/simulate.md)), beside the closed form's likely peak of what the framework allocates. One sequence
+a step, 16 bits throughout (adapters of rank 16 on every linear layer, in FP32). Seconds are of one simulation; the
+start of PyTorch comes on top. Each model runs in a process of its own.
+"""
+
 
 def table(header: list[str], rows: list[list[str]]) -> str:
     """A table, numbers to the right."""
@@ -143,6 +151,32 @@ def estimate_section(rounds: int) -> str:
     return ESTIMATES + "\n" + table(header, cells)
 
 
+def simulation_section() -> str:
+    """Simulations beside the closed form, and what they took."""
+    from bench import simulate
+
+    runs = [simulate.in_process(model) for model in (*simulate.MODELS, simulate.LARGE)]
+    cells = [
+        [
+            case.model,
+            "full" if case.task == "full_finetune" else "LoRA",
+            case.checkpointing,
+            f"{case.tokens:,}",
+            f"{case.simulated_gib:.2f}",
+            f"{case.estimated_gib:.2f}",
+            f"{case.difference:+.2%}",
+            f"{case.seconds:.1f}",
+            f"{case.cpu_seconds:.1f}",
+        ]
+        for run in runs
+        for case in run.cases
+    ]
+    header = ["model", "training", "checkpointing", "tokens", "simulated, GiB", "closed form, GiB", "difference"]
+    peak = max(run.peak_mib for run in runs)
+    said = f"\nThe most that any of these processes held: {peak:.0f} MiB of resident memory.\n"
+    return SIMULATIONS + "\n" + table([*header, "s", "processor, s"], cells) + said
+
+
 def main() -> None:
     """Measure, write the page, and fail with ``--check`` when a start is over its budget."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
@@ -151,7 +185,12 @@ def main() -> None:
     options = parser.parse_args()
     load = os.getloadavg()[0] if hasattr(os, "getloadavg") else float("nan")
     started, within = start_section(options.rounds)
-    sections = [started, scale_sections(options.rounds), estimate_section(options.rounds)]
+    sections = [
+        started,
+        scale_sections(options.rounds),
+        estimate_section(options.rounds),
+        simulation_section(),
+    ]
     PAGE.write_text("\n".join([INTRODUCTION, machine(load, options.rounds), *sections]), "utf-8")
     print(f"wrote {PAGE.relative_to(ROOT)}")
     if options.check and not within:

@@ -50,6 +50,7 @@ class Case(NamedTuple):
     simulated_gib: float
     estimated_gib: float
     seconds: float
+    cpu_seconds: float
 
     @property
     def difference(self) -> float:
@@ -112,12 +113,11 @@ def measure(model: str) -> Run:
     every = itertools.product(TASKS, CHECKPOINTING, TOKENS)
     for task, checkpointing, tokens in [("full_finetune", "full", 2048)] if model == LARGE else every:
         workload, job = question(asked(model, task, checkpointing, tokens))
-        start = time.perf_counter()
+        start, worked = time.perf_counter(), time.process_time()
         found = simulated(job)
-        took = time.perf_counter() - start
-        cases.append(
-            Case(model, task, checkpointing, tokens, found.peak_bytes / GIB, estimated_bytes(workload) / GIB, took)
-        )
+        took, used = time.perf_counter() - start, time.process_time() - worked
+        peaks = found.peak_bytes / GIB, estimated_bytes(workload) / GIB
+        cases.append(Case(model, task, checkpointing, tokens, *peaks, took, used))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return Run(cases, time.perf_counter() - begin, peak / (2**20 if sys.platform == "darwin" else 2**10))
 
@@ -148,7 +148,7 @@ def main() -> list[Run]:
             print(
                 f"{case.model:<30}{case.task:<15}{case.checkpointing:<6}{case.tokens:>6}"
                 f"{case.simulated_gib:>10.3f}{case.estimated_gib:>10.3f} GiB{case.difference:>+8.2%}"
-                f"{case.seconds:>7.1f} s"
+                f"{case.seconds:>7.1f} s{case.cpu_seconds:>7.1f} s of the processor"
             )
         print(f"{model:<30}{run.seconds:.1f} s in all, {run.peak_mib:.0f} MiB resident")
     return runs

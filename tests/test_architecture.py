@@ -180,6 +180,8 @@ def test_the_model_house_is_sound(model_house: Path) -> None:
         ("pure", "offers.bad", "importlib.resources"),
         ("pure", "workload.bad", "msgspec"),
         ("pure", "units.bad", "logging"),
+        ("pure", "memory.bad", "torch"),
+        ("doors", "plan.bad", "rackrate.memory.simulation"),
         ("doors", "plan.bad", "rackrate.facts.bundled"),
         ("doors", "cli.bad", "rackrate.offers.catalog"),
     ],

@@ -5,7 +5,8 @@ from __future__ import annotations
 import importlib.util
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 
@@ -41,20 +42,24 @@ def program_at(text: str) -> Callable[[], object]:
     return run
 
 
+@contextmanager
+def beside(text: str) -> Iterator[None]:
+    """What the program at ``text`` imports from its own folder is found."""
+    folder = str(Path(text.strip().rpartition(".py")[0] + ".py").resolve().parent)
+    sys.path.insert(0, folder)
+    try:
+        yield
+    finally:
+        sys.path.remove(folder)
+
+
 def _loaded(path: Path) -> ModuleType:
-    """The file as a module; what it imports from its own folder is found."""
+    """The file as a module."""
     spec = importlib.util.spec_from_file_location(path.stem, path)
     if spec is None or spec.loader is None:
         raise Refused([_wrong(Code.FILE_UNREADABLE, str(path), "a Python file", "check the path")])
     module = importlib.util.module_from_spec(spec)
-    sys.path.insert(0, str(path.resolve().parent))
-    sys.modules.setdefault(path.stem, module)
-    try:
-        spec.loader.exec_module(module)
-    finally:
-        sys.path.remove(str(path.resolve().parent))
-        if sys.modules.get(path.stem) is module:
-            del sys.modules[path.stem]
+    spec.loader.exec_module(module)
     return module
 
 

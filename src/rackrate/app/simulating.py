@@ -12,7 +12,7 @@ from rackrate.app.asking import NOTHING, Asked, model_asked, read_workload
 from rackrate.app.context import Context, context
 from rackrate.app.documents import finding_docs, header, span, workload_doc
 from rackrate.app.fitting import fit
-from rackrate.app.programs import program_at
+from rackrate.app.programs import beside, program_at
 from rackrate.app.simulated_jobs import job_of
 from rackrate.app.wire.fit import FitDocument
 from rackrate.app.wire.parts import WorkloadDoc
@@ -124,7 +124,9 @@ def _program_document(
         card=_card(flags, here),
         reserved_over_allocated=_slack(here, _ENGINE_OF_PROGRAMS),
     )
-    return _document(_guarded(lambda: simulate_program(build, watch)), about, here, ())
+    with beside(program) if isinstance(program, str) else contextlib.nullcontext():
+        found = _guarded(lambda: simulate_program(build, watch))
+    return _document(found, about, here, ())
 
 
 def _card(flags: Mapping[str, object], here: Context) -> Accelerator | None:

@@ -25,7 +25,7 @@ def program_of(job: Job) -> Program:
     """The program that runs ``job``."""
 
     def build(recorder: Recorder) -> Step:
-        model = _model(job)
+        model = model_of(job)
         recorder.adopt(model)
         head = model.get_output_embeddings()
         recorder.heads.update(name for name, part in model.named_modules() if part is head and head is not None)
@@ -34,7 +34,7 @@ def program_of(job: Job) -> Program:
     return build
 
 
-def _model(job: Job) -> Any:
+def model_of(job: Job) -> Any:
     """The model, made unseen by the ledger: a checkpoint is loaded tensor by tensor, straight onto the card."""
     AttentionInterface.register(ATTENTION, attention_of_transformers)
     AttentionMaskInterface.register(ATTENTION, no_mask)
