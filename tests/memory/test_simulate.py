@@ -183,6 +183,49 @@ def test_mixed_precision_makes_narrow_activations_and_wide_losses():
     assert torch.autocast("cpu")._enabled  # PyTorch's own again
 
 
+def test_a_program_as_people_write_them():
+    """It asks whether there is a card, compiles, scales the loss, steps a schedule and reads the loss."""
+
+    class Seer(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.see, self.norm = nn.Conv2d(3, 64, 3), nn.BatchNorm2d(64)
+            self.mix, self.out = nn.MultiheadAttention(64, 4, batch_first=True), nn.Linear(64, 10)
+
+        def forward(self, x):
+            y = functional.relu(self.norm(self.see(x))).flatten(2).transpose(1, 2)[:, :256]
+            return self.out(functional.dropout(self.mix(y, y, y, need_weights=False)[0].mean(1), 0.1))
+
+    def build():
+        device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        model = torch.compile(Seer().to(device))
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+        schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, 10)
+        scaler = torch.amp.GradScaler("cuda")
+
+        def step():
+            pixels = torch.randn(8, 3, 32, 32).to(device, non_blocking=True)
+            with torch.autocast(device_type="cuda", dtype=torch.float16):
+                loss = functional.cross_entropy(model(pixels), torch.randint(0, 10, (8,), device=device))
+            scaler.scale(loss).backward()
+            scaler.unscale_(optimizer)
+            nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            scaler.step(optimizer)
+            scaler.update()
+            optimizer.zero_grad()
+            schedule.step()
+            torch.cuda.synchronize()
+            return loss.item()
+
+        return step
+
+    found = run(build)
+    scores = (8 * 4, 256, 256)
+    assert scores not in {held.shape for held in found.largest}  # attention inside of attention is flash too
+    assert dict(found.kinds)[Kind.OPTIMIZER_STATES] == pytest.approx(dict(found.kinds)[Kind.WEIGHTS], rel=0.2)
+    assert {line.partition(":")[0] for line in found.values_read} >= {"test_simulate.py"}
+
+
 def test_a_step_that_fails_is_told_with_its_own_line():
     def build():
         def step():

@@ -17,7 +17,7 @@ from rackrate.app.simulated_jobs import job_of
 from rackrate.values import replace
 
 WITHIN = 0.03
-CUT = 3
+CUT = 2
 CASES = list(itertools.product(MODELS, TASKS, CHECKPOINTING, TOKENS))
 
 

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from rackrate.app.wire.simulation import OnCardDoc, SimulationDocument
 
 
-_LEAST_GIB = 0.005
-"""What is less is not shown: it is 0.00 GiB."""
+_LEAST_SHARE = 0.0005
+"""What is less is not shown: it is 0.0 %."""
 
 
 def table(document: SimulationDocument) -> Table:
@@ -92,23 +92,25 @@ def _card(card: OnCardDoc) -> list[tuple[str, str]]:
 
 
 def _phases(document: SimulationDocument) -> Table:
-    rows = tuple((words.word(words.PHASES, each.phase), f"{each.bytes / GIB:.2f}") for each in document.phases)
-    return Table(keys=("phase", "gib"), titles=("phase", "peak GiB"), rows=rows, right=frozenset({1}))
+    rows = tuple((words.word(words.PHASES, each.phase), format_bytes(each.bytes)) for each in document.phases)
+    return Table(keys=("phase", "peak"), titles=("phase", "peak"), rows=rows, right=frozenset({1}))
 
 
 def _parts(document: SimulationDocument) -> Table:
     rows = tuple(
-        (each.name.replace("_", " "), f"{each.bytes / GIB:.2f}", f"{each.bytes / document.peak_bytes:.1%}")
+        (each.name.replace("_", " "), format_bytes(each.bytes), f"{each.bytes / document.peak_bytes:.1%}")
         for each in document.parts
-        if each.bytes / GIB >= _LEAST_GIB
+        if each.bytes >= _LEAST_SHARE * document.peak_bytes
     )
     return Table(
-        keys=("part", "gib", "share"), titles=("at the peak", "GiB", "share"), rows=rows, right=frozenset({1, 2})
+        keys=("part", "size", "share"), titles=("at the peak", "size", "share"), rows=rows, right=frozenset({1, 2})
     )
 
 
 def _largest(document: SimulationDocument) -> Table:
-    """The table in words, modules last."""
+    """The table in words, with the unit that each size asks for."""
     found = table(document)
-    rows = tuple((row[0].replace("_", " "), *row[1:]) for row in found.rows)
-    return Table(keys=found.keys, titles=found.titles, rows=rows, right=found.right)
+    sizes = (format_bytes(held.bytes) for held in document.largest)
+    rows = tuple((row[0].replace("_", " "), size, *row[2:]) for row, size in zip(found.rows, sizes, strict=True))
+    titles = tuple("size" if title == "GiB" else title for title in found.titles)
+    return Table(keys=found.keys, titles=titles, rows=rows, right=found.right)

@@ -1,7 +1,7 @@
 """Autocast on the meta device, for which PyTorch has none: the casts that it makes on a card.
 
 Which functions it casts is PyTorch's documentation, "Automatic Mixed Precision: CUDA Ops that can autocast".
-Functions that are cast inside of others (such as `multi_head_attention_forward`) are not seen.
+Functions in Python that call others hide them, all but linear layers and attention (``kernels.like_a_card``).
 """
 
 from __future__ import annotations

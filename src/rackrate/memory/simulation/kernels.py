@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 from unittest.mock import patch
 
 import torch
+import torch._dynamo  # reads torch.cuda's functions when it is first needed, which must not be while they are others
 from torch.nn import functional
 from torch.optim import optimizer
 from torch.overrides import TorchFunctionMode
@@ -88,14 +89,26 @@ class Card(TorchFunctionMode):
             return args[0].to(DEVICE)
         if func is torch.Tensor.to or func is torch.device:
             args = [args[0], *map(_device, args[1:])] if func is torch.Tensor.to else [*map(_device, args)]
-        if func is functional.scaled_dot_product_attention and args and args[0].device.type == DEVICE:
-            return _sdpa(*self._autocast.cast(func, args), **named)
+        if func is _SDPA and args and args[0].device.type == DEVICE:
+            return self.attention(*args, **named)
         args = self._autocast.cast(func, args)
         if getattr(func, "__name__", "") in _LOSSES and self._trace.step:
             with self._trace.during(Phase.LOSS):
                 return func(*args, **named)
         return func(*args, **named)
 
+    def attention(self, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, *more: Any, **named: Any) -> Any:
+        """Flash attention where the tensors are on the card."""
+        if query.device.type != DEVICE:
+            return _SDPA(query, key, value, *more, **named)
+        return _sdpa(*self._autocast.cast(_SDPA, (query, key, value)))
+
+    def linear(self, *args: Any, **named: Any) -> Any:
+        """A linear layer, in the type that autocast wants."""
+        return _LINEAR(*self._autocast.cast(_LINEAR, args), **named)
+
+
+_SDPA, _LINEAR = functional.scaled_dot_product_attention, functional.linear
 
 _LOSSES = frozenset({
     "cross_entropy", "nll_loss", "mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "kl_div", "ctc_loss",
@@ -115,12 +128,41 @@ def _device(value: Any) -> Any:
     return value
 
 
-def _sdpa(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, *_more: Any, **_options: Any) -> torch.Tensor:
+def _sdpa(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
     """Flash attention behind the interface of torch.nn.functional; other ranks than four are folded into it."""
     lead = query.shape[:-3]
     folded = [each.reshape(-1, *each.shape[-3:]) for each in (query, key, value)]
     out = FlashAttention.apply(*folded).transpose(1, 2)
     return out.reshape(*lead, *out.shape[1:])
+
+
+def _nothing() -> Callable[..., None]:
+    """A function that does nothing, a new one for each name (torch._dynamo keeps a table of functions)."""
+
+    def nothing(*_args: Any, **_named: Any) -> None:
+        """A card does this; there is none."""
+
+    return nothing
+
+
+_CUDA: dict[str, Any] = {
+    "is_available": lambda: True,
+    "device_count": lambda: 1,
+    "current_device": lambda: 0,
+    "is_bf16_supported": lambda *_args, **_named: True,
+    "set_device": _nothing(),
+    "synchronize": _nothing(),
+    "empty_cache": _nothing(),
+    "reset_peak_memory_stats": _nothing(),
+    "manual_seed": _nothing(),
+    "manual_seed_all": _nothing(),
+}
+"""What programs ask of torch.cuda before they use a card."""
+
+
+def _not_compiled(model: Any = None, **_options: Any) -> Any:
+    """torch.compile returns what it was given: what it fuses is not seen."""
+    return model if model is not None else _not_compiled
 
 
 @contextmanager
@@ -139,6 +181,12 @@ def like_a_card(card: Card) -> Iterator[None]:
             return engine(*args, **named)
 
     with ExitStack() as patches:
+        for name, answer in _CUDA.items():
+            patches.enter_context(patch.object(torch.cuda, name, answer))
+        patches.enter_context(patch.object(torch, "compile", _not_compiled))
+        # Functions written in Python, such as multi_head_attention_forward, call these where no mode sees it.
+        patches.enter_context(patch.object(functional, "scaled_dot_product_attention", card.attention))
+        patches.enter_context(patch.object(functional, "linear", card.linear))
         patches.enter_context(patch.object(torch.autograd, "_engine_run_backward", run_backward))
         for place in (optimizer, _foreach_utils):
             patches.enter_context(patch.object(place, "_get_foreach_kernels_supported_devices", lambda: foreach))

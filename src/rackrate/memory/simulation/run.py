@@ -6,6 +6,7 @@ Imports torch, and transformers for a job; both come with the extra ``measure``.
 from __future__ import annotations
 
 import logging
+import sys
 import traceback
 import warnings
 from collections.abc import Callable, Iterator
@@ -100,7 +101,8 @@ def _failing(*, of_user: bool) -> Iterator[None]:
 
 def _line_of(wrong: BaseException) -> str:
     """The innermost line of an error that is in no library."""
-    libraries = ("/site-packages/", "/dist-packages/", "/torch/", "/rackrate/", "<")
+    python = f"/python{sys.version_info.major}.{sys.version_info.minor}/"
+    libraries = ("/site-packages/", "/dist-packages/", python, "/torch/", "/rackrate/", "<")
     lines = [
         f"{PurePath(frame.filename).name}:{frame.lineno}"
         for frame in traceback.extract_tb(wrong.__traceback__)

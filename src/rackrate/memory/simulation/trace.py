@@ -16,7 +16,8 @@ from torch import nn
 from rackrate.memory.estimate_types import Phase
 
 _TORCH = ("/torch/", "/rackrate/memory/simulation/", "/rackrate/app/", "/importlib/", "/contextlib.py")
-_LIBRARIES = (*_TORCH, "/site-packages/", "/dist-packages/")
+_PYTHON = f"/python{sys.version_info.major}.{sys.version_info.minor}/"
+_LIBRARIES = (*_TORCH, "/site-packages/", "/dist-packages/", _PYTHON)
 
 
 class Place(NamedTuple):
