@@ -108,7 +108,7 @@ class TrainingPolicy(Value, frozen=True, kw_only=True):
     inputs of recomputed layers wait in the host's memory. ``upcasts``: beside a
     quantised base everything else is widened to FP32, and hidden states with it.
     ``writes_over``: gradients in the feed-forward block take the place of what
-    it kept, and the last norm keeps its input alone.
+    it kept.
     ``fused_layers``: norms keep their input alone and gates are activated again
     in the backward pass. ``gradient_bytes``: of one gradient in a buffer that
     is there from the start (0: as wide as the weight, made in the backward
