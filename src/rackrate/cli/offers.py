@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def _complete_columns(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
-    from rackrate.cli.offers_screen import COLUMN_KEYS
+    from rackrate.cli.offers_columns import COLUMN_KEYS
 
     before, comma, last = incomplete.rpartition(",")
     return [f"{before}{comma}{key}" for key in COLUMN_KEYS if key.startswith(last)]
@@ -26,7 +26,7 @@ def _complete_columns(_ctx: click.Context, _param: click.Parameter, incomplete: 
 def _columns(text: str | None) -> tuple[str, ...] | None:
     if text is None:
         return None
-    from rackrate.cli.offers_screen import columns_of
+    from rackrate.cli.offers_columns import columns_of
 
     return columns_of(text)
 

@@ -2,154 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from rackrate.cli import words
 from rackrate.cli.layout import PLAIN, Part, Table, drawn, pairs
-from rackrate.cli.numbers import small_money
+from rackrate.cli.offers_columns import COLUMN_KEYS, COLUMNS, ON_SCREEN, amount, card
+from rackrate.cli.offers_left_out import left_out
 from rackrate.cli.sections import warnings
 from rackrate.units import format_bytes
 
 if TYPE_CHECKING:
     from rackrate.app.wire.offers import (
         OfferDoc,
-        OfferDropDoc,
         OfferGroupDoc,
-        OfferLeftOutDoc,
         OffersDocument,
         OffersPackDocument,
     )
-    from rackrate.app.wire.parts import ChangeDoc
 
 
-class _Column(NamedTuple):
-    """A column: its title on a screen, whether it is set flush right, its cell for machines and for people."""
-
-    title: str
-    right: bool
-    cell: Callable[[OfferDoc], str]
-    shown: Callable[[OfferDoc], str] | None = None
-
-
-def _text(value: object) -> str:
-    """A value for machines: nothing for what is not known, true and false in lower case."""
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return str(value).lower()
-    return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def _money(amount: str | None) -> str:
-    return "?" if amount is None else small_money(amount)
-
-
-def _age(offer: OfferDoc) -> str:
-    return "?" if offer.price_age_days is None else f"{offer.price_age_days}"
-
-
-def _card(offer: OfferDoc) -> str:
-    if not offer.cards:
-        return f"? {offer.card_label}"
-    more = f" +{len(offer.cards) - 1}" if len(offer.cards) > 1 else ""
-    part = f" {offer.share:.3g} of it" if offer.share < 1 else ""
-    return f"{offer.cards[0]}{more}{part}"
-
-
-def _span(seconds: float | None) -> str:
-    """Seconds as people say them."""
-    if seconds is None:
-        return "?"
-    for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
-        if seconds >= size and not seconds % size:
-            return f"{seconds / size:.0f} {unit}"
-    return f"{seconds:g} s"
-
-
-def _flags(offer: OfferDoc) -> str:
-    """What else is to be known of an offer, in codes."""
-    marks = (("interruptible", offer.interruptible), ("own", offer.price_own), ("superseded", offer.superseded))
-    found = [name for name, holds in marks if holds]
-    excluded = (f"without_{part}" for part in offer.excludes)
-    return " ".join(dict.fromkeys((*found, *excluded, *(w.code for w in offer.warnings))))
-
-
-_COLUMNS: Mapping[str, _Column] = {
-    "accelerator": _Column("card", False, lambda o: o.accelerator, _card),
-    "gpus": _Column("n", True, lambda o: str(o.gpus)),
-    "share": _Column("share", True, lambda o: _text(o.share)),
-    "memory_sold_gb": _Column("GB", True, lambda o: _text(o.memory_sold_gb)),
-    "form_factor": _Column("form", False, lambda o: o.form_factor),
-    "provider": _Column("provider", False, lambda o: o.provider),
-    "region": _Column("region", False, lambda o: o.region),
-    "country": _Column("in", False, lambda o: o.country),
-    "market": _Column("market", False, lambda o: o.market, lambda o: words.word(words.MARKETS, o.market)),
-    "price_per_hour": _Column("price/h", True, lambda o: o.price_per_hour, lambda o: small_money(o.price_per_hour)),
-    "price_currency": _Column("in", False, lambda o: o.price_currency),
-    "shown_per_hour": _Column("/h", True, lambda o: o.shown_per_hour or "", lambda o: _money(o.shown_per_hour)),
-    "shown_per_gpu_hour": _Column(
-        "/GPU-h", True, lambda o: o.shown_per_gpu_hour or "", lambda o: _money(o.shown_per_gpu_hour)
-    ),
-    "shown_per_gb_hour_as_sold": _Column(
-        "/GB-h", True, lambda o: o.shown_per_gb_hour_as_sold or "", lambda o: _money(o.shown_per_gb_hour_as_sold)
-    ),
-    "shown_currency": _Column("", False, lambda _: ""),
-    "term": _Column("term", False, lambda o: o.term, lambda o: o.term.replace("_", " ")),
-    "term_hours": _Column("hours", True, lambda o: _text(o.term_hours)),
-    "minimum_terms": _Column("least", True, lambda o: str(o.minimum_terms)),
-    "billing_step_s": _Column("step", True, lambda o: _text(o.billing.step_s), lambda o: _span(o.billing.step_s)),
-    "billing_minimum_s": _Column(
-        "min.", True, lambda o: _text(o.billing.minimum_s), lambda o: _span(o.billing.minimum_s)
-    ),
-    "stop": _Column("when stopped", False, lambda o: o.billing.stop, lambda o: words.word(words.STOPS, o.billing.stop)),
-    "stock": _Column("stock", False, lambda o: o.stock),
-    "stock_signal": _Column(
-        "stock seen by", False, lambda o: o.stock_signal, lambda o: o.stock_signal.replace("_", " ")
-    ),
-    "price_observed_at": _Column("seen", False, lambda o: o.price_observed_at),
-    "price_age_days": _Column("age", True, lambda o: _text(o.price_age_days), _age),
-    "offer": _Column("offer", False, lambda o: o.offer),
-    "offer_id": _Column("offer id", False, lambda o: o.offer_id),
-    "price_source": _Column("source", False, lambda o: o.price_source),
-    "flags": _Column("remarks", False, _flags, lambda o: _flags(o).replace("_", " ")),
-}
-COLUMN_KEYS = tuple(_COLUMNS)
-_ON_SCREEN = (
-    *("accelerator", "gpus", "provider", "region", "market"),
-    *("shown_per_hour", "shown_per_gpu_hour", "shown_per_gb_hour_as_sold", "price_age_days"),
-)
 _GROUPED = ("group_offers", "group_low", "group_median", "group_high")
 _BAR_CELLS = 18
-_LEFT_OUT_AT_MOST = 12
-
-
-def columns_of(text: str) -> tuple[str, ...]:
-    """The columns that ``text`` names.
-
-    Raises:
-        Refused: one is not known.
-    """
-    asked = tuple(dict.fromkeys(part.strip().lower() for part in text.split(",") if part.strip()))
-    wrong = [name for name in asked if name not in _COLUMNS]
-    if asked and not wrong:
-        return asked
-    from rackrate.cli.refusals import printable
-    from rackrate.problems import Code, Finding, Refused, nearest
-
-    close = nearest(wrong[0], _COLUMNS) if wrong else []
-    raise Refused(
-        [
-            Finding(
-                code=Code.UNKNOWN_NAME,
-                subject="--columns",
-                observed=printable(", ".join(wrong)),
-                expected=f"some of {', '.join(_COLUMNS)}",
-                action=f"did you mean {' or '.join(close)}?" if close else "name columns with commas between them",
-            )
-        ]
-    )
 
 
 def table(document: OffersDocument, columns: Sequence[str] | None = None) -> Table:
@@ -160,12 +34,12 @@ def table(document: OffersDocument, columns: Sequence[str] | None = None) -> Tab
     if document.group_by:
         rows = [(*_group_cells(group), *row) for group, row in zip(document.groups, rows, strict=True)]
     titles = (*groups, *keys)
-    flush = {i for i, key in enumerate(titles) if key in _GROUPED or (key in _COLUMNS and _COLUMNS[key].right)}
+    flush = {i for i, key in enumerate(titles) if key in _GROUPED or (key in COLUMNS and COLUMNS[key].right)}
     return Table(keys=titles, titles=titles, rows=tuple(rows), right=frozenset(flush))
 
 
 def _cell(offer: OfferDoc, key: str, document: OffersDocument) -> str:
-    return document.currency if key == "shown_currency" else _COLUMNS[key].cell(offer)
+    return document.currency if key == "shown_currency" else COLUMNS[key].cell(offer)
 
 
 def _group_cells(group: OfferGroupDoc) -> tuple[str, ...]:
@@ -182,7 +56,7 @@ def screen(document: OffersDocument, columns: Sequence[str] | None = None) -> It
     else:
         yield _none(document)
         yield ""
-    yield from _left_out(document)
+    yield from left_out(document)
     yield from warnings(document.warnings)
     yield _footer(document)
 
@@ -193,11 +67,15 @@ def _none(document: OffersDocument) -> str:
     return "No offer: every one was left out."
 
 
+_FROM = "_from"
+"""How the markets end in which a price is the lowest of several."""
+
+
 def _listed(document: OffersDocument, columns: Sequence[str] | None) -> Iterator[Part]:
-    keys = tuple(columns or _ON_SCREEN)
+    keys = tuple(columns or ON_SCREEN)
     rows = tuple(tuple(_shown_cell(offer, key, document) for key in keys) for offer in document.offers)
-    flush = frozenset(i for i, key in enumerate(keys) if _COLUMNS[key].right)
-    yield drawn(Table(keys=keys, titles=tuple(_COLUMNS[key].title for key in keys), rows=rows, right=flush))
+    flush = frozenset(i for i, key in enumerate(keys) if COLUMNS[key].right)
+    yield drawn(Table(keys=keys, titles=tuple(COLUMNS[key].title for key in keys), rows=rows, right=flush))
     yield _count(document)
     if "shown_per_gpu_hour" in keys:
         yield (
@@ -214,7 +92,7 @@ def _listed(document: OffersDocument, columns: Sequence[str] | None) -> Iterator
 def _shown_cell(offer: OfferDoc, key: str, document: OffersDocument) -> str:
     if key == "shown_currency":
         return document.currency
-    column = _COLUMNS[key]
+    column = COLUMNS[key]
     return (column.shown or column.cell)(offer)
 
 
@@ -226,10 +104,10 @@ def _ladder(document: OffersDocument) -> Iterator[Part]:
         (
             words.word(words.MARKETS, group.name) if document.group_by == "market" else _short(group.name),
             str(group.offers),
-            _money(group.low),
-            _card(first) if document.group_by == "provider" else first.provider,
-            _money(group.median),
-            _money(group.high),
+            amount(group.low),
+            card(first) if document.group_by == "provider" else first.provider,
+            amount(group.median),
+            amount(group.high),
             _bar(group, highest),
         )
         for group, first in zip(document.groups, document.offers, strict=True)
@@ -262,112 +140,6 @@ def _count(document: OffersDocument) -> str:
         return f"{document.found} of {document.considered} offers, by {document.group_by}{more}."
     more = f", {document.more} more (--top N shows N)" if document.more else ""
     return f"{document.found} of {document.considered} offers{more}."
-
-
-def _left_out(document: OffersDocument) -> Iterator[Part]:
-    """What each test left out; with nothing listed, what to drop comes first."""
-    groups = document.left_out
-    if not groups:
-        return
-    if not document.offers:
-        yield from _what_to_drop(document)
-    yield "Left out:"
-    rows = [(f"  {group.count:>4}", _said(group, document.currency)) for group in groups[:_LEFT_OUT_AT_MOST]]
-    yield pairs(rows, style=PLAIN)
-    yield ""
-
-
-def _what_to_drop(document: OffersDocument) -> Iterator[Part]:
-    """The filters of which one is to be dropped, and what then comes in."""
-    if not document.drops:
-        yield "Without any one filter there would still be none: drop two."
-    rows = [(f"Drop {_asked(one)}", _comes_in(one, document.currency)) for one in document.drops]
-    if rows:
-        yield pairs(rows)
-    yield ""
-
-
-def _asked(one: OfferDropDoc) -> str:
-    """A filter as it was typed."""
-    asked = _words_of(one.asked)
-    return _dropped(asked) if one.knob == "limits.require" else f"{flag_of(one.knob)} {_quoted(asked)}"
-
-
-def _comes_in(one: OfferDropDoc, currency: str) -> str:
-    return f"{one.found} come in, cheapest: {_cheap(one.nearest, currency)}"
-
-
-def _cheap(offer: OfferDoc, currency: str) -> str:
-    price = f", {small_money(offer.shown_per_gpu_hour)} {currency} per GPU-hour" if offer.shown_per_gpu_hour else ""
-    return f"{offer.gpus} x {_card(offer)}, {offer.provider}{price}"
-
-
-_FROM = "_from"
-"""How the markets end in which a price is the lowest of several."""
-
-_NOT_SAID = frozenset({"any", "none"})
-"""What a limit is changed to by leaving it out."""
-
-_MEMORY = "min_memory_gb="
-"""How the property begins that --min-memory asks for."""
-
-FLAGS = {
-    "limits.gpus": "--gpu",
-    "limits.vendors": "--vendor",
-    "limits.require": "--require",
-    "limits.gpu_counts": "--gpus",
-    "limits.max_gpus": "--max-gpus",
-    "limits.providers": "--provider",
-    "limits.exclude_providers": "--exclude-provider",
-    "limits.regions": "--region",
-    "limits.markets": "--market",
-    "limits.access": "--need",
-    "currencies": "--priced-in",
-}
-
-
-def flag_of(knob: str) -> str:
-    """The flag that a change is made with."""
-    return FLAGS.get(knob, f"--{knob.replace('_', '-')}")
-
-
-def _said(group: OfferLeftOutDoc, currency: str) -> str:
-    text = words.word(words.REASONS, group.reason)
-    near = group.nearest
-    if near is None or group.change is None:
-        return text
-    return f"{text}; {group.alone} by this alone, cheapest: {_cheap(near, currency)}; in {_typed(group.change)}"
-
-
-def _typed(change: ChangeDoc) -> str:
-    """The change as the command line takes it."""
-    if change.knob == "history":
-        return "with --history"
-    before, after = _words_of(change.before), _words_of(change.after)
-    if change.knob == "limits.require":
-        return f"without {_dropped([text for text in before if text not in after])}"
-    flag = flag_of(change.knob)
-    if change.after in _NOT_SAID:
-        return f"without {flag} {_quoted(before)}"
-    return f"with {flag} {_quoted(after)} instead of {_quoted(before)}"
-
-
-def _dropped(requirements: Sequence[str]) -> str:
-    """The flags that ask for these properties."""
-    return " and ".join(
-        f"--min-memory {text.removeprefix(_MEMORY)}" if text.startswith(_MEMORY) else f"--require {text}"
-        for text in requirements
-    )
-
-
-def _words_of(text: str) -> list[str]:
-    return text.split(", ")
-
-
-def _quoted(texts: Sequence[str]) -> str:
-    """A list as one word of a shell."""
-    joined = ",".join(texts)
-    return joined if all(c.isalnum() or c in "-_.,:/=" for c in joined) else f"'{joined}'"
 
 
 def _footer(document: OffersDocument) -> str:

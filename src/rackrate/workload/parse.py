@@ -11,19 +11,18 @@ from rackrate.workload.checks import check_limits, check_scopes, check_sizes, sp
 from rackrate.workload.decide import decide_serving, decide_training, decide_use
 from rackrate.workload.draft import Draft
 from rackrate.workload.keys import KEYS
-from rackrate.workload.needs import needs
-from rackrate.workload.request import Request
-from rackrate.workload.requirements import requirements
-from rackrate.workload.resolve import (
+from rackrate.workload.named import (
     check_currency,
-    is_quantised,
     named_cards,
     named_engine,
     named_format,
     named_model,
     named_vendors,
-    resolve,
 )
+from rackrate.workload.needs import needs
+from rackrate.workload.request import Request
+from rackrate.workload.requirements import requirements
+from rackrate.workload.resolve import is_quantised, resolve
 from rackrate.workload.workload import Budget, Limits, Task, Workload
 
 _NOT_YET = {Task.DIFFUSION, Task.RENDER}
