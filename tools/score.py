@@ -1,7 +1,8 @@
-"""Score estimates against published measurements: ``python tools/score.py memory FILE.csv [--json]``.
+"""Score estimates against published measurements: ``python tools/score.py memory|speed FILE.csv [--json]``.
 
-``--models extra.csv`` adds models in the columns of the bundled models.csv. The
-estimates are made from the bundled facts alone.
+``--models extra.csv`` adds models in the columns of the bundled models.csv,
+``--gpus extra.csv`` cards in the columns of a wide table (README of the scores
+in docs/speed.md). The estimates are made from the bundled facts alone.
 """
 
 from __future__ import annotations
@@ -14,14 +15,18 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from scoring import memory
+from scoring import memory, speed
 from scoring.cells import Row, read_rows
 from scoring.memory_rows import extra_models
+from scoring.speed_facts import with_cards
 
 from rackrate.facts.book import FactBook
 from rackrate.facts.bundled import load
 
-SUBJECTS: dict[str, Callable[[Iterable[Row], FactBook], dict[str, Any]]] = {"memory": memory.score}
+SUBJECTS: dict[str, Callable[[Iterable[Row], FactBook], dict[str, Any]]] = {
+    "memory": memory.score,
+    "speed": speed.score,
+}
 """What can be scored: the function that turns rows into a document."""
 
 LISTED = ("by_task", "by_engine", "by_source")
@@ -54,12 +59,35 @@ def shown(found: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _head() -> str:
-    return f"{'':<44}" + "".join(f"{name.removesuffix('_error').removeprefix('share_'):>14}" for name in COLUMNS)
+SPEED_LISTED = ("by_group", "by_task", "by_engine", "by_gpu", "by_source")
+SPEED_COLUMNS = (
+    "scored", "median_abs_error", "p90_abs_error", "bias", "median_of_sources", "coverage_80", "interval_score",
+    "pair_order",
+)  # fmt: skip
 
 
-def _line(name: str, each: dict[str, Any]) -> str:
-    cells = [each[column] for column in COLUMNS]
+def shown_speed(found: dict[str, Any]) -> str:
+    """A score of speeds for people."""
+    lines = [f"{found['scored']} of {found['score_yes']} rows with score=yes scored, of {found['rows']}"]
+    lines += [f"  {name}: {count} rows" for name, count in found["skipped"].items()]
+    lines += ["", _head(SPEED_COLUMNS), _line("all", found, SPEED_COLUMNS)]
+    for group in SPEED_LISTED:
+        lines += ["", f"{group.replace('_', ' ')}:"]
+        lines += [_line(name, each, SPEED_COLUMNS) for name, each in found[group].items()]
+    lines += ["", "suspect (measured over estimate):"]
+    lines += [f"  {s['id']:>9} {s['measured_over_estimate']}  {s['reason']}" for s in found["suspect"]]
+    lines += ["", "worst:"]
+    lines += [f"  {w['id']:>9} {w['error']:+7.1%}  {w['measured']:>9} measured, estimate {w['predicted']}  "
+              f"{w['task']} {w['engine']} {w['gpu']}" for w in found["worst"]]  # fmt: skip
+    return "\n".join(lines)
+
+
+def _head(columns: tuple[str, ...] = COLUMNS) -> str:
+    return f"{'':<44}" + "".join(f"{name.removesuffix('_error').removeprefix('share_'):>14}" for name in columns)
+
+
+def _line(name: str, each: dict[str, Any], columns: tuple[str, ...] = COLUMNS) -> str:
+    cells = [each[column] for column in columns]
     return f"{name[:43]:<44}" + f"{cells[0]:>14}" + "".join(
         f"{'' if cell is None else format(cell, '.1%'):>14}" for cell in cells[1:]
     )  # fmt: skip
@@ -71,10 +99,12 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("subject", choices=sorted(SUBJECTS))
     parser.add_argument("file", type=Path)
     parser.add_argument("--models", type=Path, help="more models, in the columns of models.csv")
+    parser.add_argument("--gpus", type=Path, help="more cards, in the columns of a wide table of cards")
     parser.add_argument("--json", action="store_true", help="print a JSON document")
     said = parser.parse_args(arguments)
-    found = SUBJECTS[said.subject](read_rows(said.file), book_with(said.models))
-    print(json.dumps(found, indent=2, ensure_ascii=False) if said.json else shown(found))
+    found = SUBJECTS[said.subject](read_rows(said.file), with_cards(book_with(said.models), said.gpus))
+    words = shown if said.subject == "memory" else shown_speed
+    print(json.dumps(found, indent=2, ensure_ascii=False) if said.json else words(found))
     return 0
 
 

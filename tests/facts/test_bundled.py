@@ -18,7 +18,7 @@ from rackrate.facts.records import Claim, MigProfile, Provider
 ENGINES = {
     "vllm", "sglang", "tensorrt-llm", "llama.cpp", "transformers", "torchtune", "axolotl", "peft-trl", "deepspeed",
     "fsdp", "diffusers", "litgpt", "autoawq", "unsloth",
-    "megatron",
+    "megatron", "gpt-fast", "exllamav2", "fastertransformer", "deepspeed-mii",
 }  # fmt: skip
 
 

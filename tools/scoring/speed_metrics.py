@@ -1,0 +1,90 @@
+"""What a speed estimate says in the metric of a row."""
+
+from __future__ import annotations
+
+from rackrate.evidence import Range, Unknown
+from rackrate.facts.engine import Engine
+from rackrate.memory.estimate import estimate as memory_estimate
+from rackrate.memory.estimate_types import CacheRoom, MemoryEstimate
+from rackrate.speed.estimate import estimate
+from rackrate.speed.estimate_types import SpeedEstimate
+from rackrate.speed.roofs import Part, roofs
+from rackrate.values import replace
+from rackrate.workload.workload import Serving
+from scoring.cells import Row
+from scoring.memory_rows import NotScored
+from scoring.speed_rows import ALL_AT_ONCE, INFERENCE, Case
+
+
+def predicted(row: Row, case: Case) -> Range:
+    """The estimate in the metric of the row.
+
+    Raises:
+        NotScored: it is not known.
+    """
+    if row.text("norm_task") in INFERENCE:
+        return _inference(row.text("norm_task"), case)
+    found = _speed(case, _memory(case))
+    if found.training is None:
+        raise NotScored(f"no estimate of {row.text('norm_task')}")
+    return _training(row, case, found)
+
+
+def _inference(task: str, case: Case) -> Range:
+    serving = case.workload.serving
+    assert serving is not None
+    if case.concurrency == ALL_AT_ONCE and case.engine.serving is not None:
+        most = case.engine.serving.default_sequences * case.layout.data
+        workload = replace(case.workload, serving=replace(serving, concurrency=most))
+        case = replace(case, workload=workload)
+    found = _speed(case, _memory(case))
+    assert found.serving is not None
+    if task == "serve":
+        return found.serving.output_tokens_per_s
+    if task == "prefill" and case.through_server:
+        return found.serving.first_token_s.inverse(serving.prompt_tokens * serving.concurrency)
+    beside = roofs(case.workload, case.card, case.layout, case.engine, found)
+    if isinstance(beside, Unknown):
+        raise NotScored(beside.reason)
+    return next(p.tokens_per_s for p in beside.parts if p.part is Part(task))
+
+
+def _training(row: Row, case: Case, found: SpeedEstimate) -> Range:
+    speed, metric = found.training, row.text("norm_metric")
+    assert speed is not None
+    if metric == "train_tokens_per_s_total":
+        return speed.tokens_per_s
+    if metric == "train_tokens_per_s_per_gpu":
+        return speed.tokens_per_s.scaled(1 / case.layout.gpus)
+    if metric == "s_per_step":
+        return speed.step_s
+    if metric == "samples_per_s" and case.workload.training is not None:
+        return speed.tokens_per_s.scaled(1 / case.workload.training.sequence_tokens)
+    raise NotScored(f"metric {metric}")
+
+
+def _memory(case: Case) -> MemoryEstimate:
+    """The memory of a row; what ran did fit, whatever the estimate says."""
+    found = memory_estimate(case.workload, case.card, case.layout, case.engine)
+    if isinstance(found, Unknown):
+        raise NotScored(found.reason.replace(case.workload.model.id, "the model"))
+    serving = case.workload.serving
+    if serving is None or found.cache is None:
+        return found
+    return found if _holds(found.cache, serving, case.engine) else replace(found, cache=_roomy(found.cache, serving))
+
+
+def _holds(room: CacheRoom, serving: Serving, engine: Engine) -> bool:
+    batched = engine.serving is not None and engine.serving.continuous_batching
+    return room.full_sequences >= (1 if batched else serving.concurrency)
+
+
+def _roomy(room: CacheRoom, serving: Serving) -> CacheRoom:
+    return replace(room, full_sequences=serving.concurrency)
+
+
+def _speed(case: Case, memory: MemoryEstimate) -> SpeedEstimate:
+    found = estimate(case.workload, case.card, case.layout, case.engine, memory)
+    if isinstance(found, Unknown):
+        raise NotScored(found.reason.replace(case.workload.model.id, "the model"))
+    return found

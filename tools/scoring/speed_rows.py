@@ -1,0 +1,194 @@
+"""Speed rows: a published measurement becomes the workload, layout, engine and card that it was made with.
+
+The workload goes through the same door as a user's: a table of keys, read by
+``rackrate.app.asking``. What a row does not say keeps the default.
+"""
+
+from __future__ import annotations
+
+import re
+
+from rackrate.app.asking import read_workload
+from rackrate.evidence import Fact, Kind
+from rackrate.facts.accelerator import Accelerator
+from rackrate.facts.book import FactBook, with_model
+from rackrate.facts.engine import Engine
+from rackrate.facts.names import resolve_engine, resolve_model
+from rackrate.problems import Finding, Refused
+from rackrate.values import Value, replace
+from rackrate.workload.layout import Layout
+from rackrate.workload.workload import Workload
+from scoring.cells import Row
+from scoring.memory_rows import NotScored
+from scoring.speed_facts import model_of_row
+
+FORMATS = {
+    "bf16/fp16": "bf16", "awq-g128": "awq-int4", "int8-decomp": "int8", "int8wo": "gptq-int8", "int4-g32": "int4-g32",
+    "exl2-4.00": "exl2-4", "exl2-3.00": "exl2-3", "exl2-5.00": "exl2-5", "exl2-2.50": "exl2-2.5",
+    "int4-group": "gptq-int4", "gguf-f16": "fp16",
+}  # fmt: skip
+"""Names of formats in the tables, where they differ from the bundled ones."""
+
+KIN = {
+    "autoawq-gemm": "autoawq", "autoawq-gemv": "autoawq", "tinychat": "autoawq", "autogptq": "transformers",
+    "transformers-bnb": "transformers", "flexgen": "transformers", "deepspeed": "deepspeed-mii",
+    "llm-foundry": "fsdp", "deeplearningexamples": "transformers", "peft": "peft-trl",
+    "diffusers-eager": "diffusers", "diffusers-compile": "diffusers", "xdit-eager": "diffusers",
+    "xdit-compile": "diffusers", "a1111": "diffusers", "sdnext": "diffusers", "stable-fast": "diffusers",
+    "tensorrt": "diffusers",
+}  # fmt: skip
+"""Engines of the tables that are no engine of their own here: the bundled one that works as they do."""
+
+TRAINS_ALIKE = {"lora": "peft-trl", "qlora": "peft-trl", "full_finetune": "fsdp", "pretrain": "fsdp"}
+"""The plain engine of a training task, for engines that do not do it here."""
+
+INFERENCE = frozenset({"decode", "prefill", "serve"})
+LONE_PROMPT, LONE_OUTPUT = 100, 400
+"""Tokens of a batch-1 row that states none (a few per cent at most)."""
+
+ALL_AT_ONCE = 65536
+"""Concurrency of rows in which all requests come at once: the engine fills its batch."""
+
+
+class Case(Value, frozen=True, kw_only=True):
+    """What to estimate for one row; ``through_server``: timed by a client of the engine's HTTP server."""
+
+    workload: Workload
+    layout: Layout
+    engine: Engine
+    card: Accelerator
+    concurrency: int
+    through_server: bool = False
+
+
+def case_of(row: Row, book: FactBook) -> Case:
+    """The workload of a row.
+
+    Raises:
+        NotScored: the row cannot be understood; the text says why.
+    """
+    task = row.text("norm_task")
+    own = model_of_row(row)
+    known = book if own is None else with_model(book, own)
+    name = row.text("model_id") if own is None else own.id
+    if isinstance(resolve_model(name, known.model_ids), Finding):
+        raise NotScored("model not known: give its numbers with --models")
+    if row.text("gpu_id") not in book.accelerators:
+        raise NotScored("card not known: give its numbers with --gpus")
+    engine = engine_name(row, task, known)
+    try:
+        workload = read_workload(asked(row, task, name, engine), {}, known).workload
+    except Refused as refused:
+        first = refused.findings[0]
+        raise NotScored(f"{first.subject}: {first.code} ({first.observed[:60]})") from refused
+    return Case(
+        workload=workload,
+        layout=layout_of(row),
+        engine=known.engine(workload.engine_id),
+        card=card_of(row, book),
+        concurrency=concurrency_of(row),
+        through_server="HTTP server" in row.text("note"),
+    )
+
+
+def engine_name(row: Row, task: str, book: FactBook) -> str:
+    """The engine of a row, its version with it where policies differ by version."""
+    name = row.text("norm_engine")
+    found = resolve_engine(KIN.get(name, name), book.engine_ids)
+    wanted = "inference" if task in INFERENCE else task
+    if isinstance(found, Finding) or wanted not in book.engine(found).tasks:
+        usual = TRAINS_ALIKE.get(task)
+        if usual is None:
+            raise NotScored(f"engine {name or 'not stated'} for {task}")
+        return usual
+    version = re.match(r"\d+\.\d+(?:\.\d+)?", row.text("engine_version"))
+    dated = bool(version) and version.group().startswith("20") if version else False
+    build = re.match(r"b(\d{4,5})\b", row.text("engine_version"))
+    if build:
+        return f"{found}=={build.group(1)}"
+    return f"{found}=={version.group()}" if version and not dated else found
+
+
+def asked(row: Row, task: str, model: str, engine: str) -> dict[str, object]:
+    """The table of keys that a user would write for this row."""
+    keys: dict[str, object] = {"model": model, "task": "inference" if task in INFERENCE else task, "engine": engine}
+    form = FORMATS.get(row.text("weight_format"), row.text("weight_format"))
+    if form == "int8" and row.text("norm_engine") == "gpt-fast":
+        form = "gptq-int8"  # weights alone, a scale a channel
+    if form in {"bf16", "fp16", "fp32"} or (task not in INFERENCE and form in {"fp8", "mxfp8"}):
+        keys["precision"] = "fp8" if form == "mxfp8" else form
+    elif form:
+        keys["quantization"] = form
+    if task in INFERENCE:
+        keys["serving"] = _serving(row)
+    elif task != "diffusion":
+        keys["training"] = _training(row, task)
+    return keys
+
+
+def concurrency_of(row: Row) -> int:
+    """Requests in flight."""
+    if row.text("concurrency") == "max":
+        return ALL_AT_ONCE
+    return max(1, round(row.number("concurrency") or 1))
+
+
+def _serving(row: Row) -> dict[str, object]:
+    prompt, new = row.whole("prompt_tokens"), row.whole("new_tokens")
+    if not row.text("prompt_tokens") and row.text("norm_task") == "decode":
+        prompt, new = LONE_PROMPT, new or LONE_OUTPUT
+    return {
+        "prompt_tokens": max(1, prompt),
+        "output_tokens": max(1, new),
+        "concurrency": concurrency_of(row),
+        "mode": "online",
+    }
+
+
+def _training(row: Row, task: str) -> dict[str, object]:
+    micro, tokens = row.whole("micro_batch"), row.whole("seq_len")
+    if not tokens:
+        raise NotScored("no sequence length stated")
+    groups = max(1, row.whole("dp", 1))
+    whole = row.whole("global_batch") or max(1, micro) * groups
+    keys: dict[str, object] = {
+        "sequence_tokens": tokens,
+        "micro_batch": micro or max(1, whole // groups),
+        "tokens": float(whole * tokens),
+        "packed": row.text("packed") != "false",
+        "compiled": "compile" in row.text("note").casefold(),
+    }
+    if whole % int(str(keys["micro_batch"])) == 0:
+        keys["global_batch"] = whole
+    said = row.text("grad_checkpointing")
+    if said:
+        keys["checkpointing"] = {"true": "full", "selective": "selective"}.get(said, "none")
+    rank = re.search(r"rank\D{0,3}(\d+)", row.text("note"))
+    if rank and task in {"lora", "qlora"}:
+        keys["lora_rank"] = int(rank.group(1))
+    return keys
+
+
+def layout_of(row: Row) -> Layout:
+    """How the model is spread; a split of layers without pipelining is llama.cpp's, or device_map's."""
+    pipeline = max(1, row.whole("pp", 1))
+    inference = row.text("norm_task") in INFERENCE
+    return Layout(
+        tensor=max(1, row.whole("tp", 1)),
+        pipeline=pipeline,
+        data=max(1, row.whole("dp", 1)),
+        context=1 if inference else max(1, row.whole("cp", 1)),
+        expert=1 if inference else max(1, row.whole("ep", 1)),
+        zero_stage=3 if row.flag("fsdp") else 0,
+        layer_split=pipeline > 1 and inference and row.text("norm_engine") in {"llama.cpp", "transformers"},
+    )
+
+
+def card_of(row: Row, book: FactBook) -> Accelerator:
+    """The card of the row, at the power limit that the source states."""
+    card = book.accelerators[row.text("gpu_id")]
+    watts = row.number("power_limit_w")
+    if watts is None:
+        return card
+    limit = Fact(value=watts, unit="W", kind=Kind.PUBLISHED, source=row.text("source"))
+    return replace(card, facts={**card.facts, "power_limit_w": limit})
