@@ -75,6 +75,8 @@ def card_of_cells(row: Mapping[str, str], book: FactBook) -> Accelerator:
     cells = defaultdict(str, row)
     cells["memory_sold_gb"] = row["memory_gb"]
     cells["modified"] = "false"
+    if row["compute_capability"].startswith("gfx"):
+        cells["isa"], cells["compute_capability"] = row["compute_capability"], ""
     cells["ecc_default"] = "on" if row.get("ecc") == "true" and row["memory_type"].startswith("HBM") else ""
     cells["nvswitch"] = row.get("nvswitch") or "false"
     found: dict[str, tuple[str, ...]] = {}

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from rackrate.evidence import Range, Unknown
 from rackrate.facts.engine import Engine
+from rackrate.facts.book import FactBook
 from rackrate.memory.estimate import estimate as memory_estimate
 from rackrate.memory.estimate_types import CacheRoom, MemoryEstimate
 from rackrate.speed.estimate import estimate
 from rackrate.speed.estimate_types import SpeedEstimate
 from rackrate.speed.roofs import Part, roofs
+from rackrate.speed.serving import sequences_held
 from rackrate.values import replace
 from rackrate.workload.workload import Serving
 from scoring.cells import Row
 from scoring.memory_rows import NotScored
-from scoring.speed_rows import ALL_AT_ONCE, INFERENCE, Case
+from scoring.speed_rows import ALL_AT_ONCE, INFERENCE, Case, case_of
 
 
 def predicted(row: Row, case: Case) -> Range:
@@ -30,13 +32,34 @@ def predicted(row: Row, case: Case) -> Range:
     return _training(row, case, found)
 
 
+def prepared(row: Row, book: FactBook) -> Case:
+    """The case of a row of inference with what its cache holds.
+
+    Raises:
+        NotScored: it is not known.
+    """
+    case = _full(case_of(row, book))
+    serving, memory = case.workload.serving, _memory(case)
+    assert serving is not None
+    held = sequences_held(memory.cache, serving, case.engine)
+    if isinstance(held, Unknown):
+        raise NotScored(held.reason)
+    return replace(case, held=held)
+
+
+def _full(case: Case) -> Case:
+    """Where all requests come at once, as many as the engine takes are in flight."""
+    serving = case.workload.serving
+    if case.concurrency != ALL_AT_ONCE or case.engine.serving is None or serving is None:
+        return case
+    most = case.engine.serving.default_sequences * case.layout.data
+    return replace(case, workload=replace(case.workload, serving=replace(serving, concurrency=most)))
+
+
 def _inference(task: str, case: Case) -> Range:
+    case = _full(case)
     serving = case.workload.serving
     assert serving is not None
-    if case.concurrency == ALL_AT_ONCE and case.engine.serving is not None:
-        most = case.engine.serving.default_sequences * case.layout.data
-        workload = replace(case.workload, serving=replace(serving, concurrency=most))
-        case = replace(case, workload=workload)
     found = _speed(case, _memory(case))
     assert found.serving is not None
     if task == "serve":

@@ -42,6 +42,9 @@ KIN = {
 TRAINS_ALIKE = {"lora": "peft-trl", "qlora": "peft-trl", "full_finetune": "fsdp", "pretrain": "fsdp"}
 """The plain engine of a training task, for engines that do not do it here."""
 
+BLOCK_SCALED = ("Qwen/Qwen3", "deepseek-ai/", "MiniMaxAI/")
+"""Whose FP8 checkpoints carry a scale for each block of 128 x 128 weights."""
+
 INFERENCE = frozenset({"decode", "prefill", "serve"})
 LONE_PROMPT, LONE_OUTPUT = 100, 400
 """Tokens of a batch-1 row that states none (a few per cent at most)."""
@@ -51,7 +54,9 @@ ALL_AT_ONCE = 65536
 
 
 class Case(Value, frozen=True, kw_only=True):
-    """What to estimate for one row; ``through_server``: timed by a client of the engine's HTTP server."""
+    """What to estimate for one row; ``through_server``: timed by a client of the
+    engine's HTTP server. ``held``: requests that the cache of one replica holds.
+    """
 
     workload: Workload
     layout: Layout
@@ -59,6 +64,7 @@ class Case(Value, frozen=True, kw_only=True):
     card: Accelerator
     concurrency: int
     through_server: bool = False
+    held: int = 0
 
 
 def case_of(row: Row, book: FactBook) -> Case:
@@ -101,12 +107,14 @@ def engine_name(row: Row, task: str, book: FactBook) -> str:
         if usual is None:
             raise NotScored(f"engine {name or 'not stated'} for {task}")
         return usual
-    version = re.match(r"\d+\.\d+(?:\.\d+)?", row.text("engine_version"))
-    dated = bool(version) and version.group().startswith("20") if version else False
+    dated = row.text("engine_version").startswith("20")
+    version = None if dated else re.match(r"\d+\.\d+(?:\.\d+)?", row.text("engine_version"))
+    if found == "llama.cpp" and not row.text("engine_version").startswith("b"):
+        return f"{found}==2900"  # builds of spring 2024
     build = re.match(r"b(\d{4,5})\b", row.text("engine_version"))
     if build:
         return f"{found}=={build.group(1)}"
-    return f"{found}=={version.group()}" if version and not dated else found
+    return f"{found}=={version.group()}" if version else found
 
 
 def asked(row: Row, task: str, model: str, engine: str) -> dict[str, object]:
@@ -115,6 +123,10 @@ def asked(row: Row, task: str, model: str, engine: str) -> dict[str, object]:
     form = FORMATS.get(row.text("weight_format"), row.text("weight_format"))
     if form == "int8" and row.text("norm_engine") == "gpt-fast":
         form = "gptq-int8"  # weights alone, a scale a channel
+    if row.text("weight_format") == "int8" and row.text("norm_engine") == "transformers-bnb":
+        form = "int8-plain"
+    if task in INFERENCE and form == "fp8" and row.text("model_id").startswith(BLOCK_SCALED):
+        form = "fp8-block"
     if form in {"bf16", "fp16", "fp32"} or (task not in INFERENCE and form in {"fp8", "mxfp8"}):
         keys["precision"] = "fp8" if form == "mxfp8" else form
     elif form:
@@ -137,7 +149,9 @@ def _serving(row: Row) -> dict[str, object]:
     prompt, new = row.whole("prompt_tokens"), row.whole("new_tokens")
     if not row.text("prompt_tokens") and row.text("norm_task") == "decode":
         prompt, new = LONE_PROMPT, new or LONE_OUTPUT
+    narrow = row.text("norm_engine") == "tensorrt-llm" and row.text("weight_format") in {"fp8", "nvfp4"}
     return {
+        **({"cache_precision": "fp8"} if narrow else {}),  # its quantised checkpoints quantise the cache too
         "prompt_tokens": max(1, prompt),
         "output_tokens": max(1, new),
         "concurrency": concurrency_of(row),

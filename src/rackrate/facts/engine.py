@@ -161,6 +161,8 @@ class SpeedPolicy(Value, frozen=True, kw_only=True):
     interval for decode, prefill and training. ``source`` names the evidence.
     ``vector_kernels``: one-token products go through the engine's own kernels
     outside the matrix units, which accumulate in FP16 (llama.cpp).
+    ``attention_flop``: what attention of prompts reaches relative to matrix
+    products (0: as kernels that never store the scores).
     """
 
     host: Host
@@ -173,6 +175,7 @@ class SpeedPolicy(Value, frozen=True, kw_only=True):
     spread: float
     source: str
     vector_kernels: bool = False
+    attention_flop: float = 0.0
 
 
 class Older(Value, frozen=True, kw_only=True):
@@ -181,6 +184,7 @@ class Older(Value, frozen=True, kw_only=True):
     before: str
     serving: ServingPolicy | None
     training: TrainingPolicy | None
+    speed: SpeedPolicy | None = None
 
 
 class Engine(Value, frozen=True, kw_only=True):
@@ -214,7 +218,8 @@ class Engine(Value, frozen=True, kw_only=True):
         asked = version_parts(version)
         for then in self.older:
             if asked < version_parts(then.before):
-                found = replace(self, serving=then.serving, training=then.training, older=())
+                speed = then.speed or self.speed
+                found = replace(self, serving=then.serving, training=then.training, speed=speed, older=())
                 return replace(found, id=f"{self.id}=={version}")
         return replace(self, id=f"{self.id}=={version}", older=())
 

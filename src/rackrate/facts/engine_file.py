@@ -11,7 +11,7 @@ from rackrate.units import GIB
 
 _TOP = {"id", "title", "versions", "seen_at", "source", "tasks", "parallel", "weight_formats", "vendors"}
 _TOP_OPTIONAL = {"min_compute_capability", "notes", "serving", "training", "speed", "before"}
-_BEFORE = {"version", "serving", "training"}
+_BEFORE = {"version", "serving", "training", "speed"}
 _SERVING = {
     "memory_share", "share_of", "page_tokens", "window_saves", "default_context", "default_sequences",
     "batched_tokens", "mla_cache_padding", "full_prompt_logits", "continuous_batching", "graph_gib",
@@ -28,7 +28,7 @@ _TRAINING = {
 }  # fmt: skip
 _SPEED = {
     "host", "launch_us_per_layer", "decode_bandwidth", "cache_bandwidth", "prefill_flop", "train_flop",
-    "quantised_kernel", "spread", "source", "vector_kernels",
+    "quantised_kernel", "spread", "source", "vector_kernels", "attention_flop",
 }  # fmt: skip
 
 
@@ -143,7 +143,7 @@ def _older(top: Section) -> tuple[Older, ...]:
     """The policies before each version named, the oldest first: what a section does not say is as in the next newer."""
     if not top.has("before"):
         return ()
-    now = {name: top.table(name) for name in ("serving", "training") if top.has(name)}
+    now = {name: top.table(name) for name in ("serving", "training", "speed") if top.has(name)}
     found = []
     for number, document in enumerate(top.items("before")):
         then = Section(document if isinstance(document, dict) else {}, f"{top.where}.before[{number}]", _BEFORE)
@@ -154,6 +154,7 @@ def _older(top: Section) -> tuple[Older, ...]:
                 before=then.text("version"),
                 serving=_serving(parts.section("serving", _SERVING)) if "serving" in now else None,
                 training=_training(parts.section("training", _TRAINING)) if "training" in now else None,
+                speed=_speed(parts.section("speed", _SPEED)),
             )
         )
     return tuple(reversed(found))
@@ -245,5 +246,6 @@ def _speed(part: Section) -> SpeedPolicy:
         quantised_kernel=part.number("quantised_kernel"),
         spread=part.number("spread"),
         vector_kernels=part.flag_or("vector_kernels"),
+        attention_flop=part.number_or("attention_flop", 0.0),
         source=part.text("source"),
     )

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from rackrate.evidence import Unknown
 from rackrate.facts.accelerator import Accelerator, Interconnect
+from rackrate.speed import mechanisms
 
 # Share of the one-way NVLink rate that all-reduce reaches at the tens of MB that inference moves:
 # A100 174 of 300 GB/s, H100 337 of 450 (microsoft/vidur profiles at 67 MB), A100 PCIe pair with a bridge
@@ -30,13 +31,15 @@ _PCIE_TABLE_GENERATION = 4.0
 # neighbour (stas00/ml-engineering network/README.md). Assumed for other makers' meshes too.
 MESH_BYTES_PER_S_PER_NEIGHBOUR = 45e9
 
-# Latency of one small all-reduce, seconds: custom kernels and NCCL over NVLink 4.9-13 us (vLLM, 2 to 8 A100).
-LATENCY_S = {Interconnect.NVSWITCH: 9e-6, Interconnect.NVLINK_BRIDGE: 9e-6, Interconnect.OTHER: 15e-6}
+# Latency of one small all-reduce, seconds: over NVLink it is fitted (custom kernels and NCCL take 4.9-13 us, vLLM,
+# 2 to 8 A100); other makers' meshes.
+_MESH_S = 15e-6
 
 # Share of the bus bandwidth that is left of it between the products of a tensor-parallel layer: nothing
 # overlaps there, and narrower products lose too. One number fits A100, H100 and H200 behind NVSwitch (2, 4
 # and 8 cards) and L4 over PCIe (2 and 4): SpareCores/sc-inspector-data, vLLM 0.22, prompts of 4,096 tokens.
-BETWEEN_PRODUCTS_SHARE = 0.4
+# See ``mechanisms.Mechanisms.between_products``.
+
 
 
 class Link(NamedTuple):
@@ -55,10 +58,10 @@ def link(accelerator: Accelerator, gpus: int) -> Link:
         return Link(kind, 0.0, float("inf"))
     if kind is Interconnect.OTHER:
         mesh = MESH_BYTES_PER_S_PER_NEIGHBOUR * (gpus - 1)
-        return Link(kind, LATENCY_S[kind], mesh if isinstance(one_way, Unknown) else min(mesh, NVLINK_SHARE * one_way))
+        return Link(kind, _MESH_S, mesh if isinstance(one_way, Unknown) else min(mesh, NVLINK_SHARE * one_way))
     if kind is Interconnect.PCIE or isinstance(one_way, Unknown):
         return _pcie(accelerator, gpus)
-    return Link(kind, LATENCY_S[kind], NVLINK_SHARE * one_way)
+    return Link(kind, mechanisms.FITTED.nvswitch_s, NVLINK_SHARE * one_way)
 
 
 def _pcie(accelerator: Accelerator, gpus: int) -> Link:
@@ -66,7 +69,7 @@ def _pcie(accelerator: Accelerator, gpus: int) -> Link:
     generation = accelerator.number("pcie_gen")
     newer = 0.0 if isinstance(generation, Unknown) else generation - _PCIE_TABLE_GENERATION
     latency, rate = next((found for count, found in PCIE.items() if gpus <= count), PCIE[8])
-    return Link(Interconnect.PCIE, latency, rate * math.pow(2.0, newer))
+    return Link(Interconnect.PCIE, latency + mechanisms.FITTED.pcie_s, rate * math.pow(2.0, newer))
 
 
 def all_reduce_s(link: Link, gpus: int, payload_bytes: float) -> float:
@@ -88,4 +91,4 @@ def tensor_parallel_s(link: Link, gpus: int, layers: int, activation_bytes: floa
 
     ``activation_bytes`` = tokens x hidden size x bytes (Shoeybi et al., Megatron-LM, arXiv 1909.08053).
     """
-    return 2 * layers * all_reduce_s(link, gpus, activation_bytes / BETWEEN_PRODUCTS_SHARE)
+    return 2 * layers * all_reduce_s(link, gpus, activation_bytes / mechanisms.FITTED.between_products)

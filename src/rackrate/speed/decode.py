@@ -2,30 +2,23 @@
 
 from __future__ import annotations
 
+from rackrate.speed import mechanisms
 from rackrate.speed.communication import tensor_parallel_s
 from rackrate.speed.estimate_types import Bound
 from rackrate.speed.flops import attended_layer_tokens
-from rackrate.speed.replica import Replica, weight_bytes_touched
+from rackrate.speed.replica import Replica, reading_s, weight_bytes_touched
 from rackrate.speed.roofline import smooth_max
 
 ACTIVATION_BYTES = 2
 
-VECTOR_FLOP_PER_WEIGHT_BYTE = 20.0
-"""FP32 operations' time that llama.cpp's small-batch kernels take to unpack and use one byte of weights.
-
-It holds back cards with much bandwidth for their vector units (A100, V100), not
-GeForce cards: 8B in F16 runs at 54 tokens/s on an A100 80 GB and 55 on an RTX
-4090 with half the bandwidth (XiongjieDai/GPU-Benchmarks-on-LLM-Inference);
-median over that table and SpareCores/sc-inspector-data.
-"""
-
 # Kernels launched in a layer, relative to 16-bit weights, by bitsandbytes (its benchmarking/README.md, T4 and
 # RTX 4090 at batch 1, where the host sets the time).
-_LAUNCHES = {"nf4": 1.5, "nf4-dq": 1.75, "int8": 4.8}
-
-# One hop of a layer split: a copy of the hidden state and a wait (XiongjieDai: 8B Q4 on 1, 2, 4, 8 RTX 4090
-# 130.6, 124.7, 120.3, 118.1 tokens/s).
-_LAYER_SPLIT_HOP_S = 0.2e-3
+_LAUNCHES = {
+    "nf4": "launches_nf4",
+    "nf4-dq": "launches_nf4_dq",
+    "int8": "launches_int8_outliers",
+    "int8-plain": "launches_int8",
+}
 
 
 def decode_terms(replica: Replica, batch: float, context_tokens: float) -> dict[Bound, float]:
@@ -43,8 +36,8 @@ def decode_terms(replica: Replica, batch: float, context_tokens: float) -> dict[
         Bound.BANDWIDTH: weights_s(replica, passing),
         Bound.COMPUTE: 2 * replica.multiplied_params * passing / replica.flop_per_s,
         Bound.CACHE_BANDWIDTH: cache_read_bytes(replica, passing, context_tokens)
-        / (bandwidth * replica.policy.cache_bandwidth),
-        Bound.HOST: launch_s(replica),
+        / (bandwidth * replica.cache_share),
+        Bound.HOST: host_s(replica, passing),
         Bound.COMMUNICATION: _communication_s(replica, passing),
     }
 
@@ -71,15 +64,21 @@ def sequences_in_pass(replica: Replica, batch: float) -> float:
 
 
 def weights_s(replica: Replica, tokens: float) -> float:
-    """Seconds to bring the weights in for a pass over ``tokens`` tokens."""
+    """Seconds to bring the weights in for a pass over ``tokens`` tokens.
+
+    Quantised kernels of llama.cpp unpack and use each byte on the vector
+    units, which holds back cards with much bandwidth for them (A100, V100), not
+    GeForce cards: 8B in F16 runs at 54 tokens/s on an A100 80 GB and 55 on an RTX
+    4090 with half the bandwidth (XiongjieDai/GPU-Benchmarks-on-LLM-Inference).
+    """
     touched = weight_bytes_touched(replica, tokens)
-    reading = touched / replica.reading_bytes_per_s
+    reading = reading_s(replica, tokens)
     if replica.expands and tokens > 1:
         return replica.expansion_s
     vector = replica.rates.vector_flop_per_s
     if not vector or not replica.vector_kernels:
         return reading
-    return smooth_max(reading, VECTOR_FLOP_PER_WEIGHT_BYTE * touched / (vector * replica.layout.tensor))
+    return smooth_max(reading, mechanisms.FITTED.vector_flop_per_byte * touched / (vector * replica.layout.tensor))
 
 
 def cache_read_bytes(replica: Replica, batch: float, context_tokens: float) -> float:
@@ -88,9 +87,25 @@ def cache_read_bytes(replica: Replica, batch: float, context_tokens: float) -> f
 
 
 def launch_s(replica: Replica) -> float:
-    """Seconds that the host needs to launch one pass."""
-    kernels = _LAUNCHES.get(replica.weights.id, 1.0) if replica.eager else 1.0
-    return replica.layers * replica.policy.launch_s_per_layer * kernels
+    """Seconds that the host needs to launch one pass, at the engine's own time a layer."""
+    return replica.layers * replica.policy.launch_s_per_layer * (_kernels(replica) if replica.eager else 1.0)
+
+
+def host_s(replica: Replica, sequences: float) -> float:
+    """Seconds of host work in one pass of inference over ``sequences`` sequences.
+
+    Eager PyTorch launches from Python whatever the engine: what differs is the
+    host's cores and how many kernels the weight format takes.
+    """
+    found = mechanisms.FITTED
+    if not replica.eager:
+        return launch_s(replica) + found.sequence_host_s * sequences
+    return replica.layers * found.eager_launch_s * _kernels(replica) * (found.server_host if replica.server_host else 1)
+
+
+def _kernels(replica: Replica) -> float:
+    name = _LAUNCHES.get(replica.weights.id)
+    return float(getattr(mechanisms.FITTED, name)) if name else 1.0
 
 
 def _communication_s(replica: Replica, tokens: float) -> float:
@@ -99,5 +114,5 @@ def _communication_s(replica: Replica, tokens: float) -> float:
     reduces = tensor_parallel_s(replica.tensor_link, layout.tensor, replica.layers, payload)
     if layout.pipeline <= 1:
         return reduces
-    hop = _LAYER_SPLIT_HOP_S if layout.layer_split else link.latency_s + payload / link.bytes_per_s
+    hop = mechanisms.FITTED.split_hop_s if layout.layer_split else link.latency_s + payload / link.bytes_per_s
     return reduces + (layout.pipeline - 1) * hop

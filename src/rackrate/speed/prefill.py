@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
+from rackrate.speed import mechanisms
 from rackrate.speed.communication import tensor_parallel_s
-from rackrate.speed.decode import ACTIVATION_BYTES, launch_s, pass_s
+from rackrate.speed.decode import ACTIVATION_BYTES, host_s, pass_s
 from rackrate.speed.estimate_types import Bound
 from rackrate.speed.flops import attention_flop_per_token, head_params
-from rackrate.speed.replica import Replica, weight_bytes_touched
-
-ATTENTION_SHARE = 0.6
-"""What attention kernels reach, relative to matrix products.
-
-Causal FlashAttention-2 reaches 35 to 60 % of peak on A100 (arXiv 2307.08691,
-section 4), where large products reach 80 to 87 %.
-"""
+from rackrate.speed.replica import Replica, reading_s
 
 # llama.cpp cuts a logical batch of 2,048 tokens into physical ones of 512, which follow each other
 # through the split (ggml-org/llama.cpp common/arg.cpp: batch-size, ubatch-size).
@@ -28,14 +22,14 @@ def prefill_terms(replica: Replica, sequences: float, prompt_tokens: float) -> d
     host ``L x launch``; tensor-parallel all-reduces of T tokens.
     """
     tokens, model = sequences * prompt_tokens, replica.model
-    touched_s = weight_bytes_touched(replica, tokens) / replica.reading_bytes_per_s
-    attention = attention_flop_per_token(model, prompt_tokens / 2) * tokens / ATTENTION_SHARE
+    touched_s = reading_s(replica, tokens)
+    attention = attention_flop_per_token(model, prompt_tokens / 2) * tokens / replica.attention_share
     payload = tokens * (model.hidden_size or 0) * ACTIVATION_BYTES
     return {
         Bound.BANDWIDTH: replica.expansion_s if replica.expands else touched_s,
         Bound.COMPUTE: (matrix_flop(replica, sequences, prompt_tokens) + attention) / replica.flop_per_s,
         Bound.CACHE_BANDWIDTH: 0.0,
-        Bound.HOST: launch_s(replica),
+        Bound.HOST: host_s(replica, sequences),
         Bound.COMMUNICATION: tensor_parallel_s(replica.tensor_link, replica.layout.tensor, replica.layers, payload),
     }
 
@@ -63,4 +57,6 @@ def stages_at_once(replica: Replica, sequences: float, prompt_tokens: float) -> 
     stages, pieces = replica.layout.pipeline, max(1.0, sequences)
     if replica.layout.layer_split:
         pieces = max(1.0, min(sequences * prompt_tokens, _LOGICAL_BATCH) / _PHYSICAL_BATCH)
+        ideal = pieces * stages / (pieces + stages - 1)
+        return 1 + mechanisms.FITTED.split_overlap * (ideal - 1)
     return pieces * stages / (pieces + stages - 1)

@@ -12,6 +12,7 @@ from rackrate.facts.model import Model
 from rackrate.memory.kv_cache import layer_bytes_per_token
 from rackrate.memory.stages import Stage
 from rackrate.memory.weights import parameter_groups, weight_bytes
+from rackrate.speed import mechanisms
 from rackrate.speed.communication import Link, link
 from rackrate.speed.flops import multiplied_params
 from rackrate.speed.roofline import Rates, rates
@@ -20,15 +21,14 @@ from rackrate.workload.layout import Layout
 from rackrate.workload.workload import Workload
 
 STACK_SHARE = {"AMD": 0.5}
-"""What engines reach on another maker's cards, relative to their shares of peak on NVIDIA's.
-
-AMD: vLLM and SGLang of 2024 on MI300X (argonne-lcf/LLM-Inference-Bench,
-sgl-project/sglang) reach about half; newer ROCm builds were not seen. Makers
-that are not listed: no measured serving, taken as equal, with a wider range.
-"""
+"""What training reaches on another maker's cards, relative to NVIDIA's: as serving did in 2024."""
 
 STREAM_SHARE = 0.8
 """Of the memory bandwidth, what streaming kernels reach (stas00/ml-engineering; RRZE-HPC/gpu-benches gpu-stream)."""
+
+_ADA, _HOPPER = 89, 90
+_BLOCKED = "fp8-block"
+_DESKTOP = ("GeForce", "RTX", "TITAN", "Quadro", "Jetson")
 
 _WHOLE_BYTE = 8  # bits a weight; formats below it are unpacked by shifts and tables
 
@@ -41,9 +41,10 @@ class Replica(Value, frozen=True, kw_only=True):
     ``tensor_link`` joins the cards of a tensor group, which are placed next to
     each other (on a bridge where they fit), ``link`` all cards.
     ``cache_layer_bytes``: KV cache of one token in one layer on one card.
-    ``stack_share``: what software reaches on this maker's cards, relative to
-    NVIDIA's; ``kernel``: the same, times what this format's kernels reach relative
-    to 16-bit ones. ``vector_kernels``: small batches are multiplied outside the
+    ``generation``: of NVIDIA's cards, the compute capability times ten (0: another
+    maker's). ``server_host``: the card sits in a server, whose cores are slower
+    one by one than a desktop's. ``kernel``: what this format's kernels reach
+    relative to 16-bit ones. ``vector_kernels``: small batches are multiplied outside the
     matrix units.
     """
 
@@ -57,7 +58,9 @@ class Replica(Value, frozen=True, kw_only=True):
     read_bytes: float
     expert_bytes: float
     cache_layer_bytes: float
-    stack_share: float
+    vendor: str
+    generation: int
+    server_host: bool
     kernel: float
     vector_kernels: bool
     multiplied_params: float
@@ -68,6 +71,11 @@ class Replica(Value, frozen=True, kw_only=True):
         return self.model.layers or 0
 
     @property
+    def stack_share(self) -> float:
+        """What software reaches in training on this maker's cards, relative to NVIDIA's."""
+        return STACK_SHARE.get(self.vendor, 1.0)
+
+    @property
     def eager(self) -> bool:
         """Whether the host launches kernels one by one while the card works."""
         return self.policy.host is Host.EAGER
@@ -75,13 +83,43 @@ class Replica(Value, frozen=True, kw_only=True):
     @property
     def reading_bytes_per_s(self) -> float:
         """Memory bandwidth of the tensor group while it reads weights."""
-        return self.rates.bandwidth_bytes_per_s * self.policy.decode_bandwidth * self.kernel * self.layout.tensor
+        share = mechanisms.FITTED.amd_bandwidth if self.vendor == "AMD" else 1.0
+        return self.rates.bandwidth_bytes_per_s * self.policy.decode_bandwidth * self.kernel * share * self.layout.tensor
+
+    @property
+    def cache_share(self) -> float:
+        """Of the memory bandwidth, what attention reaches while it reads the cache."""
+        return self.policy.cache_bandwidth * (mechanisms.FITTED.amd_cache if self.vendor == "AMD" else 1.0)
+
+    @property
+    def attention_share(self) -> float:
+        """What attention of prompts reaches relative to matrix products: the engine's own, where it has none yet.
+
+        Causal FlashAttention-2 reaches 35 to 60 % of peak on A100 (arXiv 2307.08691,
+        section 4), where large products reach 80 to 87 %.
+        """
+        return self.policy.attention_flop or mechanisms.FITTED.attention_flop
 
     @property
     def flop_per_s(self) -> float:
         """Arithmetic of the tensor group in inference (on expanded weights the products are 16-bit ones)."""
-        kernel = self.stack_share if self.expands else self.kernel
-        return self.rates.reached(self.policy.prefill_flop * kernel) * self.layout.tensor
+        kernel = 1.0 if self.expands else self.kernel
+        return self.rates.reached(self.policy.prefill_flop * kernel * self.generation_share) * self.layout.tensor
+
+    @property
+    def generation_share(self) -> float:
+        """What products reach on this generation of cards in this arithmetic, relative to 16-bit ones on Ampere."""
+        found = mechanisms.FITTED
+        if self.vendor == "AMD":
+            return found.amd_flop
+        share = found.narrow_flop if self.rates.is_narrow else 1.0
+        if self.weights.id == _BLOCKED:
+            share *= found.block_fp8
+        if self.vector_kernels and self.generation == _HOPPER:
+            return share * found.old_instructions
+        if self.generation == _HOPPER:
+            return share * found.hopper_flop
+        return share * found.ada_flop if self.generation == _ADA else share
 
     @property
     def expands(self) -> bool:
@@ -115,7 +153,6 @@ def replica(workload: Workload, accelerator: Accelerator, layout: Layout, engine
     cache = _cache_layer_bytes(workload, layout, engine)
     if isinstance(cache, Unknown):
         return cache
-    share = STACK_SHARE.get(accelerator.vendor, 1.0)
     return Replica(
         model=model,
         weights=weights,
@@ -127,8 +164,10 @@ def replica(workload: Workload, accelerator: Accelerator, layout: Layout, engine
         read_bytes=_read_bytes(model, weights),
         expert_bytes=routed_expert_params(model) * weights.bytes_per_weight,
         cache_layer_bytes=cache,
-        stack_share=share,
-        kernel=share * (engine.speed.quantised_kernel if is_packed(weights) else 1.0),
+        vendor=accelerator.vendor,
+        generation=10 * (accelerator.compute_capability or (0, 0))[0] + (accelerator.compute_capability or (0, 0))[1],
+        server_host=not (accelerator.cooling == "active" and accelerator.product.startswith(_DESKTOP)),
+        kernel=engine.speed.quantised_kernel if is_packed(weights) else 1.0,
         vector_kernels=own_kernels or weights.id.startswith("gguf"),
         multiplied_params=multiplied_params(model),
     )
@@ -161,6 +200,14 @@ def weight_bytes_touched(replica: Replica, tokens: float) -> float:
         return replica.read_bytes
     untouched = math.pow(1 - model.experts_per_token / model.experts, tokens)
     return replica.read_bytes - replica.expert_bytes * untouched
+
+
+def reading_s(replica: Replica, tokens: float) -> float:
+    """Seconds to read the weights that a pass over ``tokens`` tokens touches; grouped products read experts slower."""
+    touched = weight_bytes_touched(replica, tokens)
+    dense = min(touched, replica.read_bytes - replica.expert_bytes)
+    experts = (touched - dense) / mechanisms.FITTED.expert_bandwidth
+    return (dense + experts) / replica.reading_bytes_per_s
 
 
 def _read_bytes(model: Model, weights: WeightFormat) -> float:

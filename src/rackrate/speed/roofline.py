@@ -55,6 +55,11 @@ class Rates(Value, frozen=True, kw_only=True):
     emulated: bool = False
 
     @property
+    def is_narrow(self) -> bool:
+        """Whether numbers of 8 bits or fewer are multiplied."""
+        return self.precision in _NARROW
+
+    @property
     def is_power_known(self) -> bool:
         """Whether it is known what the power limit pays for."""
         return self.powered_flop_per_s != float("inf")
@@ -138,7 +143,7 @@ def _preferred(accelerator: Accelerator, workload: Workload, *, half_accumulate:
         return (weights.computes_in, workload.precision)
     packed = weights.id.startswith(_HALF_ACCUMULATE)
     if accelerator.vendor == "NVIDIA" and packed:
-        return (Precision.FP16_ACC16, Precision.INT8, workload.precision)
+        return (Precision.FP16_ACC16, workload.precision)
     if accelerator.vendor == "NVIDIA" and half_accumulate and workload.precision is not Precision.FP32:
         return (Precision.FP16_ACC16, workload.precision)
     return (workload.precision,)
