@@ -84,14 +84,14 @@ class Number(Value, frozen=True, kw_only=True):
             own, _, before = place.partition("<")
             if own == name:
                 old = bool(version) and version_parts(version) < version_parts(before or OLD.get(name, "0"))
-                return old == bool(before) or self.field not in OLDER_FIELDS or name not in OLD
+                return old == bool(before) or self.field not in OLDER_FIELDS.get(name, ())
         return not self.engines
 
 
-OLD = {"llama.cpp": "4000"}
+OLD = {"llama.cpp": "4000", "vllm": "0.14"}
 """Versions before which an engine has numbers of its own."""
 
-OLDER_FIELDS = frozenset({"prefill_flop", "attention_flop"})
+OLDER_FIELDS = {"llama.cpp": ("prefill_flop", "attention_flop", "unpack_flop"), "vllm": ("sequence_s",)}
 
 
 class Target(Value, frozen=True, kw_only=True):
@@ -134,7 +134,7 @@ def used(number: Number, engine: Callable[[str], Engine]) -> tuple[float, ...]:
     found = []
     for place in number.engines:
         name, _, before = place.partition("<")
-        one = engine(f"{name}==1") if before else engine(name)
+        one = engine(f"{name}==0.1") if before else engine(name)
         found.append(float(getattr(one.speed, number.field)))
     return tuple(found)
 
@@ -308,8 +308,8 @@ def _put(number: Number, place: str) -> None:
     name, _, before = place.partition("<")
     path = ENGINES / f"{name.replace('.', '-')}.toml"
     head, mark, tail = path.read_text("utf-8").partition("[before.speed]" if before else "[speed]")
-    field = number.field.replace("launch_s", "launch_us")
-    value = number.value * 1e6 if number.field.startswith("launch_s") else number.value
+    field = number.field.replace("launch_s", "launch_us").replace("sequence_s", "sequence_us")
+    value = number.value * 1e6 if field != number.field else number.value
     path.write_text(head + mark + re.sub(rf"(?m)^({field} = )\S+", rf"\g<1>{float(f'{value:.4g}')!r}", tail, count=1), "utf-8")
 
 

@@ -52,8 +52,17 @@ def _full(case: Case) -> Case:
     serving = case.workload.serving
     if case.concurrency != ALL_AT_ONCE or case.engine.serving is None or serving is None:
         return case
-    most = case.engine.serving.default_sequences * case.layout.data
+    most = case.engine.serving.default_sequences * case.layout.data * (LARGE if _is_large(case) else 1)
     return replace(case, workload=replace(case.workload, serving=replace(serving, concurrency=most)))
+
+
+LARGE = 4
+"""How many times more sequences vLLM takes by default on large cards (vllm/engine/arg_utils.py get_batch_defaults)."""
+
+
+def _is_large(case: Case) -> bool:
+    large = case.card.memory_sold_gb >= 70 and "A100" not in case.card.product  # noqa: PLR2004 - as that file says
+    return large and case.engine.id.startswith("vllm")
 
 
 def _inference(task: str, case: Case) -> Range:

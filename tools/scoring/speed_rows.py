@@ -45,6 +45,9 @@ TRAINS_ALIKE = {"lora": "peft-trl", "qlora": "peft-trl", "full_finetune": "fsdp"
 BLOCK_SCALED = ("Qwen/Qwen3", "deepseek-ai/", "MiniMaxAI/")
 """Whose FP8 checkpoints carry a scale for each block of 128 x 128 weights."""
 
+DATED_VLLM = {"2024": "0.5", "2025": "0.9", "2026": "0.22"}
+"""Versions of vLLM in the years of rows that state none."""
+
 INFERENCE = frozenset({"decode", "prefill", "serve"})
 LONE_PROMPT, LONE_OUTPUT = 100, 400
 """Tokens of a batch-1 row that states none (a few per cent at most)."""
@@ -109,6 +112,8 @@ def engine_name(row: Row, task: str, book: FactBook) -> str:
         return usual
     dated = row.text("engine_version").startswith("20")
     version = None if dated else re.match(r"\d+\.\d+(?:\.\d+)?", row.text("engine_version"))
+    if found == "vllm" and dated:
+        return f"{found}=={DATED_VLLM.get(row.text('engine_version')[:4], '0.11')}"
     if found == "llama.cpp" and not row.text("engine_version").startswith("b"):
         return f"{found}==2900"  # builds of spring 2024
     build = re.match(r"b(\d{4,5})\b", row.text("engine_version"))

@@ -162,7 +162,10 @@ class SpeedPolicy(Value, frozen=True, kw_only=True):
     ``vector_kernels``: one-token products go through the engine's own kernels
     outside the matrix units, which accumulate in FP16 (llama.cpp).
     ``attention_flop``: what attention of prompts reaches relative to matrix
-    products (0: as kernels that never store the scores).
+    products (0: as kernels that never store the scores). ``unpack_flop``: in
+    multiples of the FP32 peak, the rate at which quantised weights are unpacked
+    for products in INT8 (0: they are expanded to 16 bits first). ``sequence_s``:
+    host time that a step takes for each sequence in it.
     """
 
     host: Host
@@ -176,6 +179,8 @@ class SpeedPolicy(Value, frozen=True, kw_only=True):
     source: str
     vector_kernels: bool = False
     attention_flop: float = 0.0
+    unpack_flop: float = 0.0
+    sequence_s: float = 0.0
 
 
 class Older(Value, frozen=True, kw_only=True):

@@ -99,7 +99,7 @@ def host_s(replica: Replica, sequences: float) -> float:
     """
     found = mechanisms.FITTED
     if not replica.eager:
-        return launch_s(replica) + found.sequence_host_s * sequences
+        return launch_s(replica) + replica.policy.sequence_s * sequences
     return replica.layers * found.eager_launch_s * _kernels(replica) * (found.server_host if replica.server_host else 1)
 
 

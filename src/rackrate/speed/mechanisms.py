@@ -16,8 +16,7 @@ class Mechanisms(Value, frozen=True, kw_only=True):
     Hosts: ``eager_launch_s`` of one layer launched kernel by kernel from Python on
     a desktop host, ``server_host`` times that on a server's slower cores;
     ``launches_*`` relative to 16-bit weights by bitsandbytes.
-    ``sequence_host_s``: scheduling, sampling and detokenising for each sequence
-    in a step. llama.cpp: ``vector_flop_per_byte`` FP32 operations' time to unpack
+    llama.cpp: ``vector_flop_per_byte`` FP32 operations' time to unpack
     and use a byte of weights, ``split_hop_s`` between cards of a layer split and
     ``split_overlap`` of the ideal gain when a prompt passes through it.
     Arithmetic: ``attention_flop`` relative to matrix products;
@@ -31,29 +30,28 @@ class Mechanisms(Value, frozen=True, kw_only=True):
     in ``rackrate.speed.communication``.
     """
 
-    eager_launch_s: float = 0.0003332
+    eager_launch_s: float = 0.0003331
     server_host: float = 3.467
     launches_nf4: float = 1.374
     launches_nf4_dq: float = 1.527
     launches_int8: float = 2.128
     launches_int8_outliers: float = 4.388
-    sequence_host_s: float = 1.943e-05
-    vector_flop_per_byte: float = 19.12
-    split_hop_s: float = 0.0001687
-    split_overlap: float = 0.6306
+    vector_flop_per_byte: float = 19.1
+    split_hop_s: float = 0.0001679
+    split_overlap: float = 0.6192
     attention_flop: float = 1.0
-    hopper_flop: float = 0.7949
-    ada_flop: float = 0.8591
-    old_instructions: float = 0.3868
+    hopper_flop: float = 0.8916
+    ada_flop: float = 0.887
+    old_instructions: float = 0.4569
     narrow_flop: float = 1.3
-    block_fp8: float = 0.4349
+    block_fp8: float = 0.4184
     expert_bandwidth: float = 1.0
-    amd_bandwidth: float = 0.4376
-    amd_cache: float = 0.4137
-    amd_flop: float = 0.07513
-    nvswitch_s: float = 1.273e-05
-    pcie_s: float = 1.326e-05
-    between_products: float = 0.8705
+    amd_bandwidth: float = 0.4279
+    amd_cache: float = 0.2809
+    amd_flop: float = 0.09291
+    nvswitch_s: float = 1.305e-05
+    pcie_s: float = 1.286e-05
+    between_products: float = 0.8398
 
 
 FITTED = Mechanisms()

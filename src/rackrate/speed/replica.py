@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from rackrate.evidence import Unknown
-from rackrate.facts.accelerator import Accelerator
+from rackrate.facts.accelerator import Accelerator, Precision
 from rackrate.facts.engine import Engine, Host, SpeedPolicy
 from rackrate.facts.formats import WeightFormat
 from rackrate.facts.model import Model
@@ -104,7 +104,11 @@ class Replica(Value, frozen=True, kw_only=True):
     def flop_per_s(self) -> float:
         """Arithmetic of the tensor group in inference (on expanded weights the products are 16-bit ones)."""
         kernel = 1.0 if self.expands else self.kernel
-        return self.rates.reached(self.policy.prefill_flop * kernel * self.generation_share) * self.layout.tensor
+        found = self.rates.reached(self.policy.prefill_flop * kernel * self.generation_share)
+        vector, unpack = self.rates.vector_flop_per_s, self.policy.unpack_flop
+        if vector and unpack and self.rates.precision is Precision.INT8:
+            found = 1 / (1 / found + 1 / (vector * unpack))
+        return found * self.layout.tensor
 
     @property
     def generation_share(self) -> float:
@@ -112,11 +116,11 @@ class Replica(Value, frozen=True, kw_only=True):
         found = mechanisms.FITTED
         if self.vendor == "AMD":
             return found.amd_flop
+        if self.vector_kernels:
+            return found.old_instructions if self.generation == _HOPPER else 1.0
         share = found.narrow_flop if self.rates.is_narrow else 1.0
         if self.weights.id == _BLOCKED:
             share *= found.block_fp8
-        if self.vector_kernels and self.generation == _HOPPER:
-            return share * found.old_instructions
         if self.generation == _HOPPER:
             return share * found.hopper_flop
         return share * found.ada_flop if self.generation == _ADA else share
@@ -147,7 +151,9 @@ def replica(workload: Workload, accelerator: Accelerator, layout: Layout, engine
     """The replica that ``layout`` makes of ``accelerator``, or which fact about it is unknown."""
     model, weights = workload.model, workload.weights
     own_kernels = engine.speed.vector_kernels
-    peaks = rates(accelerator, workload, half_accumulate=own_kernels)
+    peaks = rates(
+        accelerator, workload, half_accumulate=own_kernels, packed_int8=engine.speed.unpack_flop > 0
+    )
     if isinstance(peaks, Unknown):
         return peaks
     cache = _cache_layer_bytes(workload, layout, engine)

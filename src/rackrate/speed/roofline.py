@@ -28,8 +28,10 @@ architectures: not known, taken as not held back.
 _NARROW = {Precision.FP8: 2, Precision.INT8: 2, Precision.FP4: 4, Precision.INT4: 4}  # products a joule, to 16 bits
 _UNPOWERED = frozenset({Precision.FP64, Precision.FP32, Precision.TF32})
 
+_PASCAL, _INT8_MATRICES = (6, 1), (7, 5)
+
 # llama.cpp and ExLlama accumulate in FP16, which GeForce does at full rate (ggml-org/llama.cpp ggml-cuda:
-# CUBLAS_COMPUTE_16F); quantised weights go through INT8 units, as fast or faster (ggml-cuda/mmq.cuh).
+# CUBLAS_COMPUTE_16F); since summer 2024 quantised weights go through INT8 units (ggml-cuda/mmq.cuh).
 _HALF_ACCUMULATE = ("gguf", "exl2")
 
 # bitsandbytes LLM.int8() splits off outlier columns and scales back: never faster than 16 bits
@@ -83,15 +85,18 @@ def smooth_max(left: float, right: float) -> float:
     return float(longest * (1 + shortest**SHARPNESS) ** (1 / SHARPNESS))
 
 
-def rates(accelerator: Accelerator, workload: Workload, *, half_accumulate: bool = False) -> Rates | Unknown:
+def rates(
+    accelerator: Accelerator, workload: Workload, *, half_accumulate: bool = False, packed_int8: bool = False
+) -> Rates | Unknown:
     """The peaks that ``workload`` meets on ``accelerator``, or why they are unknown.
 
-    ``half_accumulate``: the engine's kernels accumulate in FP16.
+    ``half_accumulate``: the engine's kernels accumulate in FP16; ``packed_int8``: they
+    multiply packed weights in INT8.
     """
     bandwidth = accelerator.bandwidth_bytes_per_s
     if isinstance(bandwidth, Unknown):
         return bandwidth
-    found = arithmetic(accelerator, workload, half_accumulate=half_accumulate)
+    found = arithmetic(accelerator, workload, half_accumulate=half_accumulate, packed_int8=packed_int8)
     if isinstance(found, Unknown):
         return found
     vector = accelerator.peak_flop_per_s(Precision.FP32)
@@ -107,7 +112,7 @@ def rates(accelerator: Accelerator, workload: Workload, *, half_accumulate: bool
 
 
 def arithmetic(
-    accelerator: Accelerator, workload: Workload, *, half_accumulate: bool = False
+    accelerator: Accelerator, workload: Workload, *, half_accumulate: bool = False, packed_int8: bool = False
 ) -> tuple[Precision, float] | Unknown:
     """The arithmetic in which the matrices are multiplied, with its dense peak in FLOP/s.
 
@@ -122,7 +127,7 @@ def arithmetic(
     slowest = 0.0 if isinstance(fallback, Unknown) else fallback
     if workload.precision is Precision.FP64:
         slowest = 0.0
-    for precision in _preferred(accelerator, workload, half_accumulate=half_accumulate):
+    for precision in _preferred(accelerator, workload, half_accumulate=half_accumulate, packed_int8=packed_int8):
         rate = accelerator.peak_flop_per_s(precision)
         if not isinstance(rate, Unknown) and rate >= slowest:
             return precision, rate
@@ -137,13 +142,18 @@ def has_arithmetic(accelerator: Accelerator, weights: WeightFormat) -> bool:
     return have is None or need is None or have >= need
 
 
-def _preferred(accelerator: Accelerator, workload: Workload, *, half_accumulate: bool) -> tuple[Precision, ...]:
+def _preferred(
+    accelerator: Accelerator, workload: Workload, *, half_accumulate: bool, packed_int8: bool
+) -> tuple[Precision, ...]:
     weights = workload.weights
     if weights.computes_in is not None and weights.id != _SLOW_NARROW and has_arithmetic(accelerator, weights):
         return (weights.computes_in, workload.precision)
     packed = weights.id.startswith(_HALF_ACCUMULATE)
     if accelerator.vendor == "NVIDIA" and packed:
-        return (Precision.FP16_ACC16, workload.precision)
+        plain = (Precision.FP16_ACC16, workload.precision)
+        scalar = accelerator.compute_capability == _PASCAL  # INT8 dot products, no matrix units
+        matrix = packed_int8 and (accelerator.compute_capability or (0, 0)) >= _INT8_MATRICES
+        return (Precision.INT8, *plain) if scalar or matrix else plain
     if accelerator.vendor == "NVIDIA" and half_accumulate and workload.precision is not Precision.FP32:
         return (Precision.FP16_ACC16, workload.precision)
     return (workload.precision,)
