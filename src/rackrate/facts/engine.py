@@ -165,7 +165,9 @@ class SpeedPolicy(Value, frozen=True, kw_only=True):
     products (0: as kernels that never store the scores). ``unpack_flop``: in
     multiples of the FP32 peak, the rate at which quantised weights are unpacked
     for products in INT8 (0: they are expanded to 16 bits first). ``sequence_s``:
-    host time that a step takes for each sequence in it.
+    host time that a step takes for each sequence in it. ``split_stages``: how many
+    stages of a layer split work on the next piece of a prompt before the last
+    one is done with the piece before (0: all of them).
     """
 
     host: Host
@@ -181,6 +183,7 @@ class SpeedPolicy(Value, frozen=True, kw_only=True):
     attention_flop: float = 0.0
     unpack_flop: float = 0.0
     sequence_s: float = 0.0
+    split_stages: int = 0
 
 
 class Older(Value, frozen=True, kw_only=True):

@@ -32,9 +32,7 @@ _PCIE_TABLE_GENERATION = 4.0
 MESH_BYTES_PER_S_PER_NEIGHBOUR = 45e9
 
 # Latency of one small all-reduce, seconds: over NVLink it is fitted (custom kernels and NCCL take 4.9-13 us, vLLM,
-# 2 to 8 A100); other makers' meshes.
-_MESH_S = 15e-6
-
+# 2 to 8 A100).
 # Share of the bus bandwidth that is left of it between the products of a tensor-parallel layer: nothing
 # overlaps there, and narrower products lose too. One number fits A100, H100 and H200 behind NVSwitch (2, 4
 # and 8 cards) and L4 over PCIe (2 and 4): SpareCores/sc-inspector-data, vLLM 0.22, prompts of 4,096 tokens.
@@ -58,7 +56,7 @@ def link(accelerator: Accelerator, gpus: int) -> Link:
         return Link(kind, 0.0, float("inf"))
     if kind is Interconnect.OTHER:
         mesh = MESH_BYTES_PER_S_PER_NEIGHBOUR * (gpus - 1)
-        return Link(kind, _MESH_S, mesh if isinstance(one_way, Unknown) else min(mesh, NVLINK_SHARE * one_way))
+        return Link(kind, mechanisms.FITTED.mesh_s, mesh if isinstance(one_way, Unknown) else min(mesh, NVLINK_SHARE * one_way))
     if kind is Interconnect.PCIE or isinstance(one_way, Unknown):
         return _pcie(accelerator, gpus)
     return Link(kind, mechanisms.FITTED.nvswitch_s, NVLINK_SHARE * one_way)
@@ -69,7 +67,7 @@ def _pcie(accelerator: Accelerator, gpus: int) -> Link:
     generation = accelerator.number("pcie_gen")
     newer = 0.0 if isinstance(generation, Unknown) else generation - _PCIE_TABLE_GENERATION
     latency, rate = next((found for count, found in PCIE.items() if gpus <= count), PCIE[8])
-    return Link(Interconnect.PCIE, latency + mechanisms.FITTED.pcie_s, rate * math.pow(2.0, newer))
+    return Link(Interconnect.PCIE, latency + mechanisms.FITTED.pcie_s, mechanisms.FITTED.pcie_share * rate * math.pow(2.0, newer))
 
 
 def all_reduce_s(link: Link, gpus: int, payload_bytes: float) -> float:

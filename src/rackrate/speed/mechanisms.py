@@ -26,7 +26,8 @@ class Mechanisms(Value, frozen=True, kw_only=True):
     4-bit products relative to 16-bit ones' share; ``block_fp8``: FP8 with scales for
     blocks. ``expert_bandwidth``: reading experts in grouped products relative to
     dense ones. Makers: ``amd_*`` relative to NVIDIA's shares.
-    Communication: seconds of a small all-reduce by link, and ``between_products`` as
+    Communication: seconds of a small all-reduce by link, ``pcie_share`` of the table of
+    PCIe rates, and ``between_products`` as
     in ``rackrate.speed.communication``.
     """
 
@@ -36,22 +37,24 @@ class Mechanisms(Value, frozen=True, kw_only=True):
     launches_nf4_dq: float = 1.527
     launches_int8: float = 2.128
     launches_int8_outliers: float = 4.388
-    vector_flop_per_byte: float = 19.1
-    split_hop_s: float = 0.0001679
-    split_overlap: float = 0.6192
+    vector_flop_per_byte: float = 19.07
+    split_hop_s: float = 0.0001665
+    split_overlap: float = 0.5423
     attention_flop: float = 1.0
-    hopper_flop: float = 0.8916
-    ada_flop: float = 0.887
-    old_instructions: float = 0.4569
-    narrow_flop: float = 1.3
-    block_fp8: float = 0.4184
+    hopper_flop: float = 0.8887
+    ada_flop: float = 0.8697
+    old_instructions: float = 0.4557
+    narrow_flop: float = 1.31
+    block_fp8: float = 0.4152
     expert_bandwidth: float = 1.0
-    amd_bandwidth: float = 0.4279
-    amd_cache: float = 0.2809
-    amd_flop: float = 0.09291
-    nvswitch_s: float = 1.305e-05
-    pcie_s: float = 1.286e-05
-    between_products: float = 0.8398
+    amd_bandwidth: float = 0.5241
+    amd_cache: float = 0.2689
+    amd_flop: float = 0.1046
+    nvswitch_s: float = 1.308e-05
+    pcie_s: float = 1.33e-05
+    mesh_s: float = 6.272e-05
+    pcie_share: float = 1.291
+    between_products: float = 0.7499
 
 
 FITTED = Mechanisms()

@@ -9,9 +9,9 @@ from rackrate.speed.estimate_types import Bound
 from rackrate.speed.flops import attention_flop_per_token, head_params
 from rackrate.speed.replica import Replica, reading_s
 
-# llama.cpp cuts a logical batch of 2,048 tokens into physical ones of 512, which follow each other
-# through the split (ggml-org/llama.cpp common/arg.cpp: batch-size, ubatch-size).
-_LOGICAL_BATCH, _PHYSICAL_BATCH = 2048, 512
+# llama.cpp cuts prompts into physical batches of 512 tokens, which follow each other through the split
+# (ggml-org/llama.cpp common/arg.cpp: ubatch-size).
+_PHYSICAL_BATCH = 512
 
 
 def prefill_terms(replica: Replica, sequences: float, prompt_tokens: float) -> dict[Bound, float]:
@@ -52,11 +52,15 @@ def prefill_s(replica: Replica, sequences: float, prompt_tokens: float) -> float
 def stages_at_once(replica: Replica, sequences: float, prompt_tokens: float) -> float:
     """Stages that work at the same time: ``m p / (m + p - 1)`` for m pieces in p stages (GPipe, arXiv 1811.06965).
 
-    Pieces are the prompts; in a layer split they are the physical batches of one logical batch.
+    Pieces are the prompts; in a layer split they are its physical batches, of which a stage may have to wait
+    until the last but few are done (``split_stages``): ``m / (1 + (m - 1) (1 - ahead / p))``.
     """
     stages, pieces = replica.layout.pipeline, max(1.0, sequences)
-    if replica.layout.layer_split:
-        pieces = max(1.0, min(sequences * prompt_tokens, _LOGICAL_BATCH) / _PHYSICAL_BATCH)
-        ideal = pieces * stages / (pieces + stages - 1)
-        return 1 + mechanisms.FITTED.split_overlap * (ideal - 1)
-    return pieces * stages / (pieces + stages - 1)
+    if stages <= 1:
+        return 1.0
+    if not replica.layout.layer_split:
+        return pieces * stages / (pieces + stages - 1)
+    pieces = max(1.0, sequences * prompt_tokens / _PHYSICAL_BATCH)
+    ahead = min(stages - 1, replica.policy.split_stages or stages)
+    ideal = pieces / (1 + (pieces - 1) * (1 - ahead / stages))
+    return 1 + mechanisms.FITTED.split_overlap * (ideal - 1)
