@@ -23,7 +23,7 @@ from build_picture import PICTURES, picture
 from claims import known
 from claims.asking import printed
 from claims.page import claims_page
-from doubt_pages import access_page, doubts_page
+from doubt_pages import access_page
 from fact_pages import FACT_PAGES
 
 from rackrate.app.wire.every import DOCUMENTS

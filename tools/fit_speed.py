@@ -164,7 +164,9 @@ def residuals(found: Sequence[Target], known: Sequence[Number], values: Vector) 
         for target in found:
             engine = target.case.engine
             if engine.id not in engines:
-                own = {n.field: float(v) for n, v in zip(known, values, strict=True) if n.engines and n.touches(engine.id)}
+                own = {
+                    n.field: float(v) for n, v in zip(known, values, strict=True) if n.engines and n.touches(engine.id)
+                }
                 engines[engine.id] = replace(engine, speed=replace(engine.speed, **own))
             out.append(likely(target.row, replace(target.case, engine=engines[engine.id])) / target.measured)
         return np.log(np.array(out))
@@ -252,7 +254,9 @@ def summary(found: Sequence[Target], logs: Vector) -> dict[str, Any]:
     return out
 
 
-def evidence(found: Sequence[Target], known: Sequence[Number], fit: tuple[Vector, Vector, Vector]) -> list[dict[str, Any]]:
+def evidence(
+    found: Sequence[Target], known: Sequence[Number], fit: tuple[Vector, Vector, Vector]
+) -> list[dict[str, Any]]:
     """For each number the rows and sources that depend on it, and what is left of their errors."""
     _, matrix, base = fit
     out = []
@@ -310,16 +314,24 @@ def _put(number: Number, place: str) -> None:
     head, mark, tail = path.read_text("utf-8").partition("[before.speed]" if before else "[speed]")
     field = number.field.replace("launch_s", "launch_us").replace("sequence_s", "sequence_us")
     value = number.value * 1e6 if field != number.field else number.value
-    path.write_text(head + mark + re.sub(rf"(?m)^({field} = )\S+", rf"\g<1>{float(f'{value:.4g}')!r}", tail, count=1), "utf-8")
+    path.write_text(
+        head + mark + re.sub(rf"(?m)^({field} = )\S+", rf"\g<1>{float(f'{value:.4g}')!r}", tail, count=1), "utf-8"
+    )
 
 
 def shown(found: dict[str, Any]) -> str:
     """The report for people."""
     lines = [f"{found['numbers']} fitted numbers"]
-    lines += ["  {id:<26} {value:<10.4g} {rows:>5} rows {sources:>3} sources, residual {residual}".format(**e) for e in found["fitted"]]
+    lines += [
+        "  {id:<26} {value:<10.4g} {rows:>5} rows {sources:>3} sources, residual {residual}".format(**e)
+        for e in found["fitted"]
+    ]
     for kind in ("in_sample", "leave_one_source_out", "leave_one_card_out"):
         lines += [f"{kind}:"]
-        lines += ["  {0:<14} {rows:>5} rows  median {median:.1%}  p90 {p90:.1%}  of sources {of_sources:.1%}".format(g, **e) for g, e in found[kind].items()]
+        lines += [
+            "  {0:<14} {rows:>5} rows  median {median:.1%}  p90 {p90:.1%}  of sources {of_sources:.1%}".format(g, **e)
+            for g, e in found[kind].items()
+        ]
     return "\n".join(lines)
 
 

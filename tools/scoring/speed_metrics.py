@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from rackrate.evidence import Range, Unknown
-from rackrate.facts.engine import Engine
 from rackrate.facts.book import FactBook
+from rackrate.facts.engine import Engine
 from rackrate.memory.estimate import estimate as memory_estimate
 from rackrate.memory.estimate_types import CacheRoom, MemoryEstimate
 from rackrate.speed.estimate import estimate

@@ -57,8 +57,10 @@ ALL_AT_ONCE = 65536
 
 
 class Case(Value, frozen=True, kw_only=True):
-    """What to estimate for one row; ``through_server``: timed by a client of the
-    engine's HTTP server. ``held``: requests that the cache of one replica holds.
+    """What to estimate for one row.
+
+    ``through_server``: timed by a client of the engine's HTTP server. ``held``:
+    requests that the cache of one replica holds.
     """
 
     workload: Workload

@@ -167,7 +167,8 @@ class SpeedPolicy(Value, frozen=True, kw_only=True):
     for products in INT8 (0: they are expanded to 16 bits first). ``sequence_s``:
     host time that a step takes for each sequence in it. ``split_stages``: how many
     stages of a layer split work on the next piece of a prompt before the last
-    one is done with the piece before (0: all of them).
+    one is done with the piece before (0: all of them). ``measured_on``: kinds of
+    cards (compute capabilities, other makers) with published rows of inference.
     """
 
     host: Host
@@ -184,6 +185,7 @@ class SpeedPolicy(Value, frozen=True, kw_only=True):
     unpack_flop: float = 0.0
     sequence_s: float = 0.0
     split_stages: int = 0
+    measured_on: frozenset[str] = frozenset()
 
 
 class Older(Value, frozen=True, kw_only=True):

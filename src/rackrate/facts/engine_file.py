@@ -29,7 +29,7 @@ _TRAINING = {
 _SPEED = {
     "host", "launch_us_per_layer", "decode_bandwidth", "cache_bandwidth", "prefill_flop", "train_flop",
     "quantised_kernel", "spread", "source", "vector_kernels", "attention_flop", "unpack_flop",
-    "sequence_us", "split_stages",
+    "sequence_us", "split_stages", "measured_on",
 }  # fmt: skip
 
 
@@ -249,6 +249,7 @@ def _speed(part: Section) -> SpeedPolicy:
         vector_kernels=part.flag_or("vector_kernels"),
         attention_flop=part.number_or("attention_flop", 0.0),
         unpack_flop=part.number_or("unpack_flop", 0.0),
+        measured_on=part.names("measured_on") if part.has("measured_on") else frozenset(),
         split_stages=part.whole("split_stages") if part.has("split_stages") else 0,
         sequence_s=part.number_or("sequence_us", 0.0) * 1e-6,
         source=part.text("source"),

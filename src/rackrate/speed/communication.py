@@ -39,7 +39,6 @@ MESH_BYTES_PER_S_PER_NEIGHBOUR = 45e9
 # See ``mechanisms.Mechanisms.between_products``.
 
 
-
 class Link(NamedTuple):
     """What joins the cards of one layout: latency of one collective and bus bandwidth."""
 
@@ -56,7 +55,9 @@ def link(accelerator: Accelerator, gpus: int) -> Link:
         return Link(kind, 0.0, float("inf"))
     if kind is Interconnect.OTHER:
         mesh = MESH_BYTES_PER_S_PER_NEIGHBOUR * (gpus - 1)
-        return Link(kind, mechanisms.FITTED.mesh_s, mesh if isinstance(one_way, Unknown) else min(mesh, NVLINK_SHARE * one_way))
+        return Link(
+            kind, mechanisms.FITTED.mesh_s, mesh if isinstance(one_way, Unknown) else min(mesh, NVLINK_SHARE * one_way)
+        )
     if kind is Interconnect.PCIE or isinstance(one_way, Unknown):
         return _pcie(accelerator, gpus)
     return Link(kind, mechanisms.FITTED.nvswitch_s, NVLINK_SHARE * one_way)
@@ -67,7 +68,11 @@ def _pcie(accelerator: Accelerator, gpus: int) -> Link:
     generation = accelerator.number("pcie_gen")
     newer = 0.0 if isinstance(generation, Unknown) else generation - _PCIE_TABLE_GENERATION
     latency, rate = next((found for count, found in PCIE.items() if gpus <= count), PCIE[8])
-    return Link(Interconnect.PCIE, latency + mechanisms.FITTED.pcie_s, mechanisms.FITTED.pcie_share * rate * math.pow(2.0, newer))
+    return Link(
+        Interconnect.PCIE,
+        latency,
+        mechanisms.FITTED.pcie_share * rate * math.pow(2.0, newer),
+    )
 
 
 def all_reduce_s(link: Link, gpus: int, payload_bytes: float) -> float:

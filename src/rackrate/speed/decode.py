@@ -35,8 +35,7 @@ def decode_terms(replica: Replica, batch: float, context_tokens: float) -> dict[
     return {
         Bound.BANDWIDTH: weights_s(replica, passing),
         Bound.COMPUTE: 2 * replica.multiplied_params * passing / replica.flop_per_s,
-        Bound.CACHE_BANDWIDTH: cache_read_bytes(replica, passing, context_tokens)
-        / (bandwidth * replica.cache_share),
+        Bound.CACHE_BANDWIDTH: cache_read_bytes(replica, passing, context_tokens) / (bandwidth * replica.cache_share),
         Bound.HOST: host_s(replica, passing),
         Bound.COMMUNICATION: _communication_s(replica, passing),
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 from rackrate.evidence import Unknown
 from rackrate.facts.accelerator import Accelerator
@@ -13,7 +14,7 @@ from rackrate.speed import serving, training
 from rackrate.speed.estimate_types import Bound, ServingSpeed, SpeedEstimate, TrainingSpeed
 from rackrate.speed.flops import model_flop_per_token
 from rackrate.speed.replica import Replica, replica
-from rackrate.speed.spread import spread_of, wider, within
+from rackrate.speed.spread import Phase, inference_spread, spread_of, wider, within
 from rackrate.units import SECONDS_PER_HOUR
 from rackrate.values import replace
 from rackrate.workload.layout import Layout
@@ -27,46 +28,46 @@ def estimate(
 
     Unknown where the bandwidth or the dense rate of the arithmetic that is
     needed has no source, where the engine does not do the task, and where
-    nothing fits in the KV cache. Intervals are of 80 %, as wide as the engine's
+    nothing fits in the KV cache. Intervals are of 80 %, as wide as
     published rows scatter, and never above the physical ceiling.
     """
     one = replica(workload, accelerator, layout, engine)
     if isinstance(one, Unknown):
         return one
-    spread = spread_of(engine, accelerator, one)
     reached = engine.speed.prefill_flop if workload.training is None else engine.speed.train_flop
     if reached <= 0:
         return Unknown(f"{engine.title} does not do {workload.task}")
     if workload.training is not None:
-        found = _trained(one, workload, workload.training, spread)
+        found = _trained(one, workload, workload.training, spread_of(engine, accelerator, one))
     elif workload.serving is not None and workload.model.generates_text:
         held = serving.sequences_held(memory.cache, workload.serving, engine)
         if isinstance(held, Unknown):
             return held
-        found = _served(one, workload.serving, engine, held, spread)
+        spreads = {phase: inference_spread(phase, engine, accelerator, one) for phase in Phase}
+        found = _served(one, workload.serving, engine, held, spreads)
     else:
         return Unknown(f"speed of {workload.task} with {workload.model.id} is not modelled yet")
     return replace(found, findings=(_emulation(workload, accelerator),)) if one.rates.emulated else found
 
 
-def _served(one: Replica, asked: Serving, engine: Engine, held: int, spread: float) -> SpeedEstimate:
+def _served(one: Replica, asked: Serving, engine: Engine, held: int, spreads: Mapping[Phase, float]) -> SpeedEstimate:
     most = serving.most_in_flight(one, asked, engine, held)
     load = asked.requests_per_s
     wanted = asked.concurrency if load is None else serving.in_flight_for_load(one, load, most, asked)
     likely = serving.served(one, wanted, held, asked)
     replicas, batch = serving.spread_over(one, likely.concurrency)
     limit = replicas * serving.ceiling_requests_per_s(one, batch, asked)
-    rate = within(likely.requests_per_s.likely, spread, limit)
+    rate = within(likely.requests_per_s.likely, spreads[Phase.SERVING], limit)
     full = serving.requests_per_s(one, max(most, likely.concurrency), asked) if asked.online else None
     speed = ServingSpeed(
-        first_token_s=wider(likely.first_token_s, spread),
+        first_token_s=wider(likely.first_token_s, spreads[Phase.PREFILL]),
         per_user_tokens_per_s=within(
-            likely.per_user_tokens_per_s.likely, spread, 1 / serving.shortest_step_s(one, batch, asked)
+            likely.per_user_tokens_per_s.likely, spreads[Phase.DECODE], 1 / serving.shortest_step_s(one, batch, asked)
         ),
         output_tokens_per_s=rate.scaled(asked.output_tokens),
         requests_per_s=rate,
         concurrency=likely.concurrency,
-        capacity_requests_per_s=None if full is None else within(full, spread, math.inf),
+        capacity_requests_per_s=None if full is None else within(full, spreads[Phase.SERVING], math.inf),
     )
     capped = likely.concurrency < wanted
     return SpeedEstimate(

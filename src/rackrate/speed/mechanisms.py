@@ -22,7 +22,8 @@ class Mechanisms(Value, frozen=True, kw_only=True):
     Arithmetic: ``attention_flop`` relative to matrix products;
     ``hopper_flop``, ``ada_flop``: relative to Ampere's share of peak (what
     the tensor cores' new instructions leave unused); ``old_instructions``: what
-    kernels written for Ampere's instructions reach on Hopper; ``narrow_flop``: 8-bit and
+    kernels written for Ampere's instructions reach on Hopper; ``scalar_flop``: cards
+    without matrix units, relative to those with; ``narrow_flop``: 8-bit and
     4-bit products relative to 16-bit ones' share; ``block_fp8``: FP8 with scales for
     blocks. ``expert_bandwidth``: reading experts in grouped products relative to
     dense ones. Makers: ``amd_*`` relative to NVIDIA's shares.
@@ -37,24 +38,24 @@ class Mechanisms(Value, frozen=True, kw_only=True):
     launches_nf4_dq: float = 1.527
     launches_int8: float = 2.128
     launches_int8_outliers: float = 4.388
-    vector_flop_per_byte: float = 19.07
-    split_hop_s: float = 0.0001665
-    split_overlap: float = 0.5423
+    vector_flop_per_byte: float = 19.06
+    split_hop_s: float = 0.0001661
+    split_overlap: float = 0.5456
     attention_flop: float = 1.0
-    hopper_flop: float = 0.8887
-    ada_flop: float = 0.8697
-    old_instructions: float = 0.4557
-    narrow_flop: float = 1.31
+    hopper_flop: float = 0.8913
+    ada_flop: float = 0.8705
+    old_instructions: float = 0.4107
+    scalar_flop: float = 1.597
+    narrow_flop: float = 1.309
     block_fp8: float = 0.4152
     expert_bandwidth: float = 1.0
-    amd_bandwidth: float = 0.5241
+    amd_bandwidth: float = 0.5242
     amd_cache: float = 0.2689
-    amd_flop: float = 0.1046
-    nvswitch_s: float = 1.308e-05
-    pcie_s: float = 1.33e-05
-    mesh_s: float = 6.272e-05
-    pcie_share: float = 1.291
-    between_products: float = 0.7499
+    amd_flop: float = 0.1045
+    nvswitch_s: float = 1.306e-05
+    mesh_s: float = 6.271e-05
+    pcie_share: float = 1.292
+    between_products: float = 0.7494
 
 
 FITTED = Mechanisms()

@@ -84,7 +84,9 @@ class Replica(Value, frozen=True, kw_only=True):
     def reading_bytes_per_s(self) -> float:
         """Memory bandwidth of the tensor group while it reads weights."""
         share = mechanisms.FITTED.amd_bandwidth if self.vendor == "AMD" else 1.0
-        return self.rates.bandwidth_bytes_per_s * self.policy.decode_bandwidth * self.kernel * share * self.layout.tensor
+        return (
+            self.rates.bandwidth_bytes_per_s * self.policy.decode_bandwidth * self.kernel * share * self.layout.tensor
+        )
 
     @property
     def cache_share(self) -> float:
@@ -116,6 +118,8 @@ class Replica(Value, frozen=True, kw_only=True):
         found = mechanisms.FITTED
         if self.vendor == "AMD":
             return found.amd_flop
+        if self.vector_kernels and self.rates.precision is Precision.FP32:
+            return found.scalar_flop
         if self.vector_kernels:
             return found.old_instructions if self.generation == _HOPPER else 1.0
         share = found.narrow_flop if self.rates.is_narrow else 1.0
@@ -139,10 +143,12 @@ class Replica(Value, frozen=True, kw_only=True):
 
         ``(4 + bytes a weight) N / (BW share q)``, N with all experts; with q = 0.6 this is the 80 to 190 ms
         that NF4 adds to a step of Llama-2 7B and 13B on A100 40 GB (Lightning-AI/litgpt
-        tutorials/quantize, finetune tables).
+        tutorials/quantize, finetune tables). On Ada a matrix of 16 bits is read back from
+        the 48 to 96 MB of cache between cores and memory: ``2 + bytes a weight``.
         """
         params = self.multiplied_params + self.model.params_total - self.model.params_active
-        moved = (4 + self.weights.bytes_per_weight) * params
+        copies = 1 if self.generation == _ADA else 2
+        moved = (2 * copies + self.weights.bytes_per_weight) * params
         bandwidth = self.rates.bandwidth_bytes_per_s * STREAM_SHARE * self.layout.tensor
         return moved / (bandwidth * self.policy.quantised_kernel)
 
@@ -151,9 +157,7 @@ def replica(workload: Workload, accelerator: Accelerator, layout: Layout, engine
     """The replica that ``layout`` makes of ``accelerator``, or which fact about it is unknown."""
     model, weights = workload.model, workload.weights
     own_kernels = engine.speed.vector_kernels
-    peaks = rates(
-        accelerator, workload, half_accumulate=own_kernels, packed_int8=engine.speed.unpack_flop > 0
-    )
+    peaks = rates(accelerator, workload, half_accumulate=own_kernels, packed_int8=engine.speed.unpack_flop > 0)
     if isinstance(peaks, Unknown):
         return peaks
     cache = _cache_layer_bytes(workload, layout, engine)

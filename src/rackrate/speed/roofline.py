@@ -91,7 +91,7 @@ def rates(
     """The peaks that ``workload`` meets on ``accelerator``, or why they are unknown.
 
     ``half_accumulate``: the engine's kernels accumulate in FP16; ``packed_int8``: they
-    multiply packed weights in INT8.
+    multiply packed weights in INT8 (unpacking takes what a joule saves in the products).
     """
     bandwidth = accelerator.bandwidth_bytes_per_s
     if isinstance(bandwidth, Unknown):
@@ -104,7 +104,9 @@ def rates(
     return Rates(
         precision=precision,
         flop_per_s=flop_per_s,
-        powered_flop_per_s=_powered(accelerator, precision),
+        powered_flop_per_s=_powered(
+            accelerator, Precision.FP16 if packed_int8 and precision is Precision.INT8 else precision
+        ),
         vector_flop_per_s=None if isinstance(vector, Unknown) else vector,
         bandwidth_bytes_per_s=bandwidth,
         emulated=precision is Precision.FP32 and workload.precision not in _UNPOWERED,

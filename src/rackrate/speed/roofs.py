@@ -15,7 +15,7 @@ from rackrate.speed.prefill import matrix_flop, prefill_s, prefill_terms, stages
 from rackrate.speed.replica import Replica, replica, weight_bytes_touched
 from rackrate.speed.roofline import Rates
 from rackrate.speed.serving import spread_over
-from rackrate.speed.spread import spread_of, within
+from rackrate.speed.spread import Phase, inference_spread, spread_of, within
 from rackrate.values import Value
 from rackrate.workload.layout import Layout
 from rackrate.workload.workload import Serving, Training, Workload
@@ -90,8 +90,12 @@ def roofs(
     elif workload.serving is not None and speed.serving is not None:
         replicas, batch = spread_over(one, speed.serving.concurrency)
         passes = (*_prefill(one, replicas, batch, workload.serving), _decode(one, replicas, batch, workload.serving))
-    spread = spread_of(engine, accelerator, one)
-    return Roofs(rates=one.rates, parts=tuple(_beside_roofs(one, each, spread) for each in passes))
+    spreads = {
+        Part.PREFILL: inference_spread(Phase.PREFILL, engine, accelerator, one),
+        Part.DECODE: inference_spread(Phase.DECODE, engine, accelerator, one),
+        Part.STEP: spread_of(engine, accelerator, one),
+    }
+    return Roofs(rates=one.rates, parts=tuple(_beside_roofs(one, each, spreads[each.part]) for each in passes))
 
 
 def _beside_roofs(one: Replica, each: _Pass, spread: float) -> PartSpeed:

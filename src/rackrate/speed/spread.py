@@ -2,19 +2,53 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
+
 from rackrate.evidence import Range, multiply_independent
 from rackrate.facts.accelerator import Accelerator
 from rackrate.facts.engine import Engine
 from rackrate.speed.replica import Replica
 
 UNMEASURED_WIDER = 1.5
-"""Ranges are this much wider where the engine's efficiencies were not measured: other makers' cards, emulated types."""
+"""Ranges are this much wider where no published row shows the engine on cards of that kind, or types are emulated."""
+
+
+class Phase(StrEnum):
+    """What is timed."""
+
+    DECODE = "decode"
+    PREFILL = "prefill"
+    SERVING = "serving"
+
+
+SPREADS = {Phase.DECODE: 0.15, Phase.PREFILL: 0.42, Phase.SERVING: 0.32}
+"""Half widths of the 80 % interval: published rows scatter so around the estimates (docs/speed.md)."""
+
+EAGER_SPREAD = 0.25
+"""The same of decode where the host launches kernel by kernel: hosts differ."""
 
 
 def spread_of(engine: Engine, accelerator: Accelerator, one: Replica) -> float:
-    """The factor less one by which a speed of ``engine`` may be off either way on ``accelerator``."""
+    """The factor less one by which training in ``engine`` may be off either way on ``accelerator``."""
     measured = accelerator.vendor == "NVIDIA" and not one.rates.emulated
     return engine.speed.spread * (1.0 if measured else UNMEASURED_WIDER)
+
+
+def inference_spread(phase: Phase, engine: Engine, accelerator: Accelerator, one: Replica) -> float:
+    """The factor less one by which a phase of inference may be off either way.
+
+    An engine on cards of a kind on which it was never published borrows what
+    it reaches on others, and the range is wider.
+    """
+    usual = EAGER_SPREAD if one.eager and phase is Phase.DECODE else SPREADS[phase]
+    measured = kind_of(accelerator) in engine.speed.measured_on and not one.rates.emulated
+    return usual * (1.0 if measured else UNMEASURED_WIDER)
+
+
+def kind_of(accelerator: Accelerator) -> str:
+    """The kind of card: the compute capability, or another maker's name."""
+    have = accelerator.compute_capability
+    return f"{have[0]}.{have[1]}" if have else accelerator.vendor
 
 
 def within(likely: float, spread: float, ceiling: float) -> Range:
