@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from build_memory_page import memory_picture
 from build_picture import FONT
+from build_speed_page import speed_picture
 from claims.asking import plan
 
 from rackrate.app.wire.plan import FrontierDoc, PlanDocument
@@ -171,6 +172,7 @@ def _curves(title: str, lines: dict[str, list[tuple[int, float]]], axes: tuple[A
 
 CHARTS: dict[str, Callable[[], str]] = {
     "docs/images/memory.svg": memory_picture,
+    "docs/images/speed.svg": speed_picture,
     "docs/images/frontier.svg": frontier_picture,
     "docs/images/crossover.svg": crossover_picture,
 }

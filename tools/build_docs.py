@@ -20,6 +20,7 @@ import click
 from build_charts import CHARTS
 from build_memory_page import memory_page
 from build_picture import PICTURES, picture
+from build_speed_page import speed_page
 from claims import known
 from claims.asking import printed
 from claims.page import claims_page
@@ -199,6 +200,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "docs/cli.md": cli_page,
     "docs/doubts.md": lambda: MADE + doubts_page(),
     "docs/memory.md": memory_page,
+    "docs/speed.md": speed_page,
     "docs/schemas.md": schemas_page,
     "docs/workload.md": workload_page,
     **{name: partial(_fact_page, name) for name in FACT_PAGES},

@@ -3,33 +3,37 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.speed.build import LLAMA_7B, LLAMA_8B, SINGLE, room, serve, speed, train, with_speed, without_fact
+from tests.speed.build import LLAMA_7B, LLAMA_8B, SINGLE, room, serve, speed, train, without_fact
 
 from rackrate.evidence import Unknown, known
 from rackrate.facts.accelerator import Precision
 from rackrate.problems import Code
 from rackrate.speed.estimate import estimate
+from rackrate.speed.spread import SPREADS, Phase
 from rackrate.workload.layout import Layout
 from rackrate.workload.workload import Task
 
 
-def test_the_interval_is_the_engines_spread_and_cut_at_the_ceiling(book):
+def test_the_interval_is_the_spread_of_serving_and_cut_at_the_ceiling(book, monkeypatch):
     found = speed(book, serve(book, LLAMA_8B, prompt_tokens=10, output_tokens=500), "a100-sxm4-80")
-    rate, spread = found.serving.output_tokens_per_s, book.engine("vllm").speed.spread
+    rate, spread = found.serving.output_tokens_per_s, SPREADS[Phase.SERVING]
     assert rate.low == pytest.approx(rate.likely / (1 + spread))
     assert rate.high == pytest.approx(min(rate.likely * (1 + spread), found.ceiling_tokens_per_s))
-    wide = with_speed(book.engine("vllm"), spread=5.0)
+    monkeypatch.setitem(SPREADS, Phase.SERVING, 5.0)
     workload, card = serve(book, LLAMA_8B, prompt_tokens=10, output_tokens=500), book.accelerators["a100-sxm4-80"]
-    cut = known(estimate(workload, card, SINGLE, wide, room()))
+    cut = known(estimate(workload, card, SINGLE, book.engine("vllm"), room()))
     assert cut.serving.output_tokens_per_s.high == cut.ceiling_tokens_per_s
 
 
-def test_other_makers_cards_get_wider_intervals(book):
-    def width(card):
-        rate = speed(book, serve(book, LLAMA_8B, "bf16", precision=Precision.BF16), card).serving.requests_per_s
+def test_engines_on_kinds_of_cards_never_published_get_wider_intervals(book):
+    def width(card, engine):
+        workload = serve(book, LLAMA_8B, "bf16", precision=Precision.BF16)
+        rate = speed(book, workload, card, engine).serving.requests_per_s
         return rate.likely / rate.low
 
-    assert width("mi300x-192") > width("h100-sxm5-80")
+    assert width("mi300x-192", "vllm") == width("h100-sxm5-80", "vllm")
+    assert width("b200-180", "vllm") > width("h100-sxm5-80", "vllm")
+    assert width("h100-sxm5-80", "gpt-fast") > width("a100-sxm4-80", "gpt-fast")
 
 
 def test_emulated_arithmetic_is_said(book):

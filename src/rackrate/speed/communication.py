@@ -71,7 +71,7 @@ def _pcie(accelerator: Accelerator, gpus: int) -> Link:
     return Link(
         Interconnect.PCIE,
         latency,
-        mechanisms.FITTED.pcie_share * rate * math.pow(2.0, newer),
+        rate * math.pow(2.0, newer),
     )
 
 

@@ -27,8 +27,7 @@ class Mechanisms(Value, frozen=True, kw_only=True):
     4-bit products relative to 16-bit ones' share; ``block_fp8``: FP8 with scales for
     blocks. ``expert_bandwidth``: reading experts in grouped products relative to
     dense ones. Makers: ``amd_*`` relative to NVIDIA's shares.
-    Communication: seconds of a small all-reduce by link, ``pcie_share`` of the table of
-    PCIe rates, and ``between_products`` as
+    Communication: seconds of a small all-reduce by link, and ``between_products`` as
     in ``rackrate.speed.communication``.
     """
 
@@ -36,26 +35,25 @@ class Mechanisms(Value, frozen=True, kw_only=True):
     server_host: float = 3.467
     launches_nf4: float = 1.374
     launches_nf4_dq: float = 1.527
-    launches_int8: float = 2.128
+    launches_int8: float = 2.129
     launches_int8_outliers: float = 4.388
     vector_flop_per_byte: float = 19.06
     split_hop_s: float = 0.0001661
     split_overlap: float = 0.5456
     attention_flop: float = 1.0
-    hopper_flop: float = 0.8913
-    ada_flop: float = 0.8705
+    hopper_flop: float = 0.8867
+    ada_flop: float = 0.8835
     old_instructions: float = 0.4107
     scalar_flop: float = 1.597
     narrow_flop: float = 1.309
-    block_fp8: float = 0.4152
+    block_fp8: float = 0.4195
     expert_bandwidth: float = 1.0
-    amd_bandwidth: float = 0.5242
-    amd_cache: float = 0.2689
-    amd_flop: float = 0.1045
-    nvswitch_s: float = 1.306e-05
-    mesh_s: float = 6.271e-05
-    pcie_share: float = 1.292
-    between_products: float = 0.7494
+    amd_bandwidth: float = 0.5232
+    amd_cache: float = 0.2668
+    amd_flop: float = 0.1048
+    nvswitch_s: float = 1.328e-05
+    mesh_s: float = 6.302e-05
+    between_products: float = 0.8375
 
 
 FITTED = Mechanisms()

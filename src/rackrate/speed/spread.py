@@ -7,7 +7,7 @@ from enum import StrEnum
 from rackrate.evidence import Range, multiply_independent
 from rackrate.facts.accelerator import Accelerator
 from rackrate.facts.engine import Engine
-from rackrate.speed.replica import Replica
+from rackrate.speed.replica import Replica, is_packed
 
 UNMEASURED_WIDER = 1.5
 """Ranges are this much wider where no published row shows the engine on cards of that kind, or types are emulated."""
@@ -28,6 +28,10 @@ EAGER_SPREAD = 0.25
 """The same of decode where the host launches kernel by kernel: hosts differ."""
 
 
+PACKED_SPREAD = 0.35
+"""The same of decode with weights under 8 bits outside llama.cpp: kernels differ by engine and version."""
+
+
 def spread_of(engine: Engine, accelerator: Accelerator, one: Replica) -> float:
     """The factor less one by which training in ``engine`` may be off either way on ``accelerator``."""
     measured = accelerator.vendor == "NVIDIA" and not one.rates.emulated
@@ -40,7 +44,10 @@ def inference_spread(phase: Phase, engine: Engine, accelerator: Accelerator, one
     An engine on cards of a kind on which it was never published borrows what
     it reaches on others, and the range is wider.
     """
-    usual = EAGER_SPREAD if one.eager and phase is Phase.DECODE else SPREADS[phase]
+    usual = SPREADS[phase]
+    if phase is Phase.DECODE:
+        packed = PACKED_SPREAD if is_packed(one.weights) and not one.vector_kernels else 0.0
+        usual = max(usual, packed, EAGER_SPREAD if one.eager else 0.0)
     measured = kind_of(accelerator) in engine.speed.measured_on and not one.rates.emulated
     return usual * (1.0 if measured else UNMEASURED_WIDER)
 

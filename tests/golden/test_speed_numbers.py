@@ -1,0 +1,71 @@
+"""The fitted numbers of inference speed: few, listed with evidence, and the ones that the room uses."""
+
+import csv
+from pathlib import Path
+
+import fit_speed
+import numpy as np
+import pytest
+from scoring.cells import read_rows
+from scoring.speed_metrics import predicted
+from scoring.speed_quick import likely
+from scoring.speed_rows import case_of
+
+from rackrate.facts.bundled import load
+
+HERE = Path(__file__).parent
+KNOWN = fit_speed.numbers()
+MOST = 50
+
+
+def some_targets(*ids):
+    from score import book_with
+    from scoring.speed_metrics import prepared
+
+    rows = [row for name in ("speed-measured.csv", "speed-measured-2.csv") for row in read_rows(HERE / name)]
+    book = book_with(None)
+    return [
+        fit_speed.Target(row=row, case=prepared(row, book), measured=row.number("norm_value"))
+        for row in rows
+        if row.text("id") in ids
+    ]
+
+
+def test_there_are_few_and_each_says_its_mechanism_and_evidence():
+    with fit_speed.NUMBERS.open(encoding="utf-8") as lines:
+        rows = list(csv.DictReader(lines))
+    assert 0 < len(rows) <= MOST
+    assert all(row[key].strip() for row in rows for key in ("mechanism", "source", "rows", "sources"))
+
+
+@pytest.mark.parametrize("number", KNOWN, ids=lambda number: number.id)
+def test_the_room_uses_the_listed_value(number):
+    assert fit_speed.used(number, load().engine) == pytest.approx(
+        [number.value] * len(number.engines or ("",)), rel=1e-3
+    )
+    assert number.low <= number.value <= number.high
+
+
+@pytest.mark.parametrize(
+    ("name", "row"),
+    [
+        ("dense_reading", "sm00539"),
+        ("server_host", "sm00611"),
+        ("flop_llama_cpp_2024", "sm00142"),
+        ("launch_fused_c", "sm00751"),
+        ("unpack_llama_cpp", "s2d00412"),
+    ],
+)
+def test_each_number_moves_its_rows_and_is_put_back(name, row):
+    found, values = some_targets(row), np.array([number.value for number in KNOWN])
+    before = fit_speed.residuals(found, KNOWN, values)
+    moved = values * np.array([0.8 if number.id == name else 1.0 for number in KNOWN])
+    assert fit_speed.residuals(found, KNOWN, moved) != pytest.approx(before)
+    assert fit_speed.residuals(found, KNOWN, values) == pytest.approx(before)
+
+
+@pytest.mark.parametrize("row", ["sm00539", "sm00142", "sm00751", "s2d00567"])
+def test_refits_see_the_same_speed_as_the_estimate(row):
+    target = some_targets(row)[0]
+    book = __import__("score").book_with(None)
+    assert likely(target.row, target.case) == pytest.approx(predicted(target.row, case_of(target.row, book)).likely)
