@@ -146,7 +146,8 @@ def speed_page() -> str:
     return BLOCK.sub(fill, (ROOT / "docs" / "speed.md").read_text("utf-8"))
 
 
-_HEAD = "| | rows | median error | 90 % within | median of sources | in the 80 % range | cards in order |\n|---|--:|--:|--:|--:|--:|--:|"
+_COLUMNS = ("", "rows", "median error", "90 % within", "median of sources", "in the 80 % range", "cards in order")
+_HEAD = f"| {' | '.join(_COLUMNS)} |\n|---|{'--:|' * 6}"
 _KEYS = ("median_abs_error", "p90_abs_error", "median_of_sources", "coverage_80", "pair_order")
 
 
@@ -169,12 +170,14 @@ def _cards() -> str:
 
 def _numbers() -> str:
     with NUMBERS.open(encoding="utf-8", newline="") as lines:
-        found = [
-            f"| `{r['id']}` | {r['value']} | {r['mechanism']} | {r['rows']} | {r['sources']} | {float(r['residual'] or 0):.0%} |"
-            for r in csv.DictReader(lines)
-        ]
+        found = [_number(row) for row in csv.DictReader(lines)]
     head = "| number | value | what it stands for | rows | sources | median error left |\n|---|--:|---|--:|--:|--:|"
     return "\n".join([head, *found])
+
+
+def _number(row: dict[str, str]) -> str:
+    left = f"{float(row['residual']):.0%}" if row["residual"] not in {"", "None"} else ""
+    return f"| `{row['id']}` | {row['value']} | {row['mechanism']} | {row['rows']} | {row['sources']} | {left} |"
 
 
 def _worst() -> str:
