@@ -24,7 +24,7 @@ from build_speed_page import speed_page
 from claims import known
 from claims.asking import printed
 from claims.page import claims_page
-from doubt_pages import access_page
+from doubt_pages import access_page, doubts_page
 from fact_pages import FACT_PAGES
 
 from rackrate.app.wire.every import DOCUMENTS
