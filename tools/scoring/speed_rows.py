@@ -15,6 +15,7 @@ from rackrate.facts.book import FactBook, with_model
 from rackrate.facts.engine import Engine
 from rackrate.facts.names import resolve_engine, resolve_model
 from rackrate.problems import Finding, Refused
+from rackrate.speed.training import padding
 from rackrate.values import Value, replace
 from rackrate.workload.layout import Layout
 from rackrate.workload.workload import Workload
@@ -42,6 +43,14 @@ KIN = {
 TRAINS_ALIKE = {"lora": "peft-trl", "qlora": "peft-trl", "full_finetune": "fsdp", "pretrain": "fsdp"}
 """The plain engine of a training task, for engines that do not do it here."""
 
+NARROW = {"fp8": "fp8", "mxfp8": "fp8", "nvfp4": "fp4"}
+"""Arithmetic of training by the format that the table names; weights stay in 16 bits."""
+
+STORES_SCORES = frozenset({"deeplearningexamples"})
+"""Training engines of the tables from before flash attention."""
+
+ADAPTED = {"huggingface/peft": ("q", "v"), "NVIDIA-NeMo/Megatron-Bridge": ("q", "k", "v")}
+"""Linear layers with adapters in the recipes of a source (their count of trained parameters; target_modules)."""
 BLOCK_SCALED = ("Qwen/Qwen3", "deepseek-ai/", "MiniMaxAI/")
 """Whose FP8 checkpoints carry a scale for each block of 128 x 128 weights."""
 
@@ -134,8 +143,8 @@ def asked(row: Row, task: str, model: str, engine: str) -> dict[str, object]:
         form = "int8-plain"
     if task in INFERENCE and form == "fp8" and row.text("model_id").startswith(BLOCK_SCALED):
         form = "fp8-block"
-    if form in {"bf16", "fp16", "fp32"} or (task not in INFERENCE and form in {"fp8", "mxfp8"}):
-        keys["precision"] = "fp8" if form == "mxfp8" else form
+    if form in {"bf16", "fp16", "fp32"} or (task not in INFERENCE and form in NARROW):
+        keys["precision"] = NARROW.get(form, form)
     elif form:
         keys["quantization"] = form
     if task in INFERENCE:
@@ -171,23 +180,41 @@ def _training(row: Row, task: str) -> dict[str, object]:
     if not tokens:
         raise NotScored("no sequence length stated")
     groups = max(1, row.whole("dp", 1))
+    padded = row.text("norm_metric") == "samples_per_s"  # every sample is padded to the stated length
+    if row.text("packed") == "false" and "mean sample" in row.text("note"):
+        tokens = round(tokens * padding(micro))
+    if not micro and row.text("norm_engine") == "megatron":
+        micro = 1
     whole = row.whole("global_batch") or max(1, micro) * groups
     keys: dict[str, object] = {
         "sequence_tokens": tokens,
         "micro_batch": micro or max(1, whole // groups),
         "tokens": float(whole * tokens),
-        "packed": row.text("packed") != "false",
-        "compiled": "compile" in row.text("note").casefold(),
+        "packed": row.text("packed") != "false" or padded,
+        "compiled": compiled(row),
     }
+    if row.text("norm_engine") in STORES_SCORES:
+        keys["attention"] = "eager"
     if whole % int(str(keys["micro_batch"])) == 0:
         keys["global_batch"] = whole
-    said = row.text("grad_checkpointing")
+    said = row.text("grad_checkpointing") or ("selective" if row.text("norm_engine") == "megatron" else "")
     if said:
         keys["checkpointing"] = {"true": "full", "selective": "selective"}.get(said, "none")
     rank = re.search(r"rank\D{0,3}(\d+)", row.text("note"))
     if rank and task in {"lora", "qlora"}:
         keys["lora_rank"] = int(rank.group(1))
+    targets = ADAPTED.get(row.text("source"))
+    if targets and task in {"lora", "qlora"}:
+        keys["lora_targets"] = list(targets)
     return keys
+
+
+def compiled(row: Row) -> bool:
+    """Whether layers are compiled: said, or a later step of a table of techniques that add up."""
+    note = row.text("note").casefold()
+    if "cumulative" in note:
+        return "+packed" not in note
+    return "compile" in note and "compile false" not in note
 
 
 def layout_of(row: Row) -> Layout:
@@ -200,7 +227,7 @@ def layout_of(row: Row) -> Layout:
         data=max(1, row.whole("dp", 1)),
         context=1 if inference else max(1, row.whole("cp", 1)),
         expert=1 if inference else max(1, row.whole("ep", 1)),
-        zero_stage=3 if row.flag("fsdp") else 0,
+        zero_stage=3 if row.flag("fsdp") else int(row.text("norm_engine") == "megatron"),
         layer_split=pipeline > 1 and inference and row.text("norm_engine") in {"llama.cpp", "transformers"},
     )
 

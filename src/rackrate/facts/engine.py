@@ -155,12 +155,16 @@ class SpeedPolicy(Value, frozen=True, kw_only=True):
 
     ``launch_s_per_layer``: host or launch time per layer and step.
     ``decode_bandwidth``: of memory bandwidth while reading weights;
-    ``cache_bandwidth``: while reading the KV cache. ``prefill_flop`` and
-    ``train_flop``: of the dense matrix peak. ``quantised_kernel``: relative
+    ``cache_bandwidth``: while reading the KV cache. ``prefill_flop``: of
+    the dense matrix peak; ``train_flop``: of what the card sustains in training
+    (1 unless something else was measured, 0: it does not train). ``quantised_kernel``: relative
     efficiency of 4-bit kernels. ``spread``: relative half width of the 80 %
     interval for decode, prefill and training. ``source`` names the evidence.
     ``vector_kernels``: one-token products go through the engine's own kernels
     outside the matrix units, which accumulate in FP16 (llama.cpp).
+    ``hopper_attention``: attention in training uses the matrix instructions that
+    came with Hopper. ``stage_chunks``: chunks of layers that a pipeline stage of
+    training usually has, interleaved. ``train_spread``: as ``spread``, of training.
     ``attention_flop``: what attention of prompts reaches relative to matrix
     products (0: as kernels that never store the scores). ``unpack_flop``: in
     multiples of the FP32 peak, the rate at which quantised weights are unpacked
@@ -181,6 +185,9 @@ class SpeedPolicy(Value, frozen=True, kw_only=True):
     spread: float
     source: str
     vector_kernels: bool = False
+    hopper_attention: bool = False
+    stage_chunks: int = 1
+    train_spread: float = 0.3
     attention_flop: float = 0.0
     unpack_flop: float = 0.0
     sequence_s: float = 0.0

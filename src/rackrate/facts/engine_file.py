@@ -28,8 +28,8 @@ _TRAINING = {
 }  # fmt: skip
 _SPEED = {
     "host", "launch_us_per_layer", "decode_bandwidth", "cache_bandwidth", "prefill_flop", "train_flop",
-    "quantised_kernel", "spread", "source", "vector_kernels", "attention_flop", "unpack_flop",
-    "sequence_us", "split_stages", "measured_on",
+    "quantised_kernel", "spread", "source", "vector_kernels", "hopper_attention", "stage_chunks", "train_spread",
+    "attention_flop", "unpack_flop", "sequence_us", "split_stages", "measured_on",
 }  # fmt: skip
 
 
@@ -247,6 +247,9 @@ def _speed(part: Section) -> SpeedPolicy:
         quantised_kernel=part.number("quantised_kernel"),
         spread=part.number("spread"),
         vector_kernels=part.flag_or("vector_kernels"),
+        hopper_attention=part.flag_or("hopper_attention"),
+        stage_chunks=part.whole("stage_chunks") if part.has("stage_chunks") else 1,
+        train_spread=part.number_or("train_spread", 0.3),
         attention_flop=part.number_or("attention_flop", 0.0),
         unpack_flop=part.number_or("unpack_flop", 0.0),
         measured_on=part.names("measured_on") if part.has("measured_on") else frozenset(),

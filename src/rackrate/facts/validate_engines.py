@@ -30,6 +30,8 @@ BOUNDS: Mapping[str, Mapping[str, tuple[float, float]]] = {
         "train_flop": (0, 1.05),  # 0: it does not train
         "quantised_kernel": (0.01, 2),
         "spread": (0, 2),
+        "train_spread": (0, 2),
+        "stage_chunks": (1, 1000),
     },
     "serving": {
         "memory_share": (0.01, 1),

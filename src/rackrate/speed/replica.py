@@ -6,7 +6,7 @@ import math
 
 from rackrate.evidence import Unknown
 from rackrate.facts.accelerator import Accelerator, Precision
-from rackrate.facts.engine import Engine, Host, SpeedPolicy
+from rackrate.facts.engine import Engine, Host, SpeedPolicy, TrainingPolicy
 from rackrate.facts.formats import WeightFormat
 from rackrate.facts.model import Model
 from rackrate.memory.kv_cache import layer_bytes_per_token
@@ -45,12 +45,14 @@ class Replica(Value, frozen=True, kw_only=True):
     maker's). ``server_host``: the card sits in a server, whose cores are slower
     one by one than a desktop's. ``kernel``: what this format's kernels reach
     relative to 16-bit ones. ``vector_kernels``: small batches are multiplied outside the
-    matrix units.
+    matrix units. ``trains``: how the engine trains, where it does.
     """
 
     model: Model
     weights: WeightFormat
+    accelerator: Accelerator
     policy: SpeedPolicy
+    trains: TrainingPolicy | None
     layout: Layout
     rates: Rates
     link: Link
@@ -166,7 +168,9 @@ def replica(workload: Workload, accelerator: Accelerator, layout: Layout, engine
     return Replica(
         model=model,
         weights=weights,
+        accelerator=accelerator,
         policy=engine.speed,
+        trains=engine.training,
         layout=layout,
         rates=peaks,
         link=link(accelerator, layout.gpus),

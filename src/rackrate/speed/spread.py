@@ -35,7 +35,7 @@ PACKED_SPREAD = 0.35
 def spread_of(engine: Engine, accelerator: Accelerator, one: Replica) -> float:
     """The factor less one by which training in ``engine`` may be off either way on ``accelerator``."""
     measured = accelerator.vendor == "NVIDIA" and not one.rates.emulated
-    return engine.speed.spread * (1.0 if measured else UNMEASURED_WIDER)
+    return engine.speed.train_spread * (1.0 if measured else UNMEASURED_WIDER)
 
 
 def inference_spread(phase: Phase, engine: Engine, accelerator: Accelerator, one: Replica) -> float:

@@ -18,6 +18,7 @@ from rackrate.workload.workload import Task
 _NATIVE_PRECISION = {"bfloat16": Precision.BF16, "float16": Precision.FP16, "float32": Precision.FP16}
 # Checkpoints whose type names a container: the format inside. compressed-tensors holds the 4-bit
 # groups of Kimi K2.5 and K3 (config.json of moonshotai/Kimi-K2.5: pack-quantized, int, 4 bits).
+_NARROW_FORMAT = {Precision.FP8: "fp8", Precision.FP4: "nvfp4"}
 _CONTAINED_FORMAT = {"compressed-tensors": "gptq-int4"}
 _USUAL_ENGINES = {
     Task.INFERENCE: ("vllm", "sglang", "llama.cpp", "tensorrt-llm", "transformers"),
@@ -158,13 +159,13 @@ def _precision(draft: Draft, task: Task, model: Model, weights: WeightFormat | N
 
 def _format_wishes(task: Task, model: Model, precision: Precision) -> Sequence[tuple[str, str]]:
     """Formats to take when none was given, best first, each with its reason."""
-    plain = (precision.value if precision is not Precision.FP8 else "bf16", "same_as_precision")
+    plain = ("bf16" if precision in _NARROW_FORMAT else precision.value, "same_as_precision")
     if task is Task.QLORA:
         return (("nf4-dq", "qlora_format"), ("nf4", "qlora_format"))
     if task.trains:
         return (plain,)
-    if precision is Precision.FP8:
-        return (("fp8", "same_as_precision"), plain)
+    if precision in _NARROW_FORMAT:
+        return ((_NARROW_FORMAT[precision], "same_as_precision"), plain)
     native = model.native_dtype
     return ((_CONTAINED_FORMAT.get(native, native), f"native_format({native})"), plain)
 
