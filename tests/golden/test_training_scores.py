@@ -8,7 +8,7 @@ import csv
 from functools import cache
 from pathlib import Path
 
-import fit_training
+import fit_rates
 import pytest
 import score
 from scoring import speed
@@ -16,7 +16,7 @@ from scoring.cells import read_rows
 
 HERE = Path(__file__).parent
 ROWS = HERE / "speed-training.csv"
-KNOWN = fit_training.numbers()
+KNOWN = fit_rates.numbers("training")
 
 
 @cache
@@ -50,15 +50,15 @@ def test_every_row_says_where_it_was_published():
 
 
 def test_fitted_numbers_are_few_and_each_says_its_mechanism_evidence_and_source():
-    with fit_training.NUMBERS.open(encoding="utf-8") as lines:
+    with fit_rates.NUMBERS.open(encoding="utf-8") as lines:
         rows = list(csv.DictReader(lines))
-    assert 0 < len(rows) <= 10
+    assert 0 < sum(row["subject"] == "training" for row in rows) <= 10
     assert all(row[key].strip() for row in rows for key in ("mechanism", "evidence", "source"))
 
 
 @pytest.mark.parametrize("number", KNOWN, ids=lambda number: number.id)
 def test_the_room_uses_the_listed_value(number):
-    assert fit_training.used(number) == pytest.approx(number.value)
+    assert fit_rates.used(number) == pytest.approx(number.value)
     assert number.low <= number.value <= number.high
 
 
@@ -74,17 +74,17 @@ def test_the_room_uses_the_listed_value(number):
     ],
 )
 def test_each_number_moves_its_rows_and_is_put_back(name, row, other):
-    found = fit_training.targets([each for each in read_rows(ROWS) if each.text("id") == row])
+    found = fit_rates.targets([each for each in read_rows(ROWS) if each.text("id") == row], "training")
     values = {number.id: number.value for number in KNOWN}
-    before = fit_training.errors(found, values)
-    assert fit_training.errors(found, {**values, name: other}) != before
-    assert fit_training.errors(found, values) == before
+    before = fit_rates.errors(found, values, KNOWN)
+    assert fit_rates.errors(found, {**values, name: other}, KNOWN) != before
+    assert fit_rates.errors(found, values, KNOWN) == before
 
 
 def test_the_fit_leaves_a_number_without_evidence_alone():
-    found = fit_training.targets([each for each in read_rows(ROWS) if each.text("id") == "sm01415"])
-    fitted = fit_training.fitted(found)
+    found = fit_rates.targets([each for each in read_rows(ROWS) if each.text("id") == "sm01415"], "training")
+    fitted = fit_rates.fitted(found, KNOWN)
     assert fitted["grouped"] == next(n.value for n in KNOWN if n.id == "grouped")
-    assert abs(fit_training.errors(found, fitted)[0]) < abs(
-        fit_training.errors(found, {n.id: n.value for n in KNOWN})[0]
+    assert abs(fit_rates.errors(found, fitted, KNOWN)[0]) < abs(
+        fit_rates.errors(found, {n.id: n.value for n in KNOWN}, KNOWN)[0]
     )

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from rackrate.evidence import Range
 from rackrate.facts.book import FactBook
 from rackrate.values import Value
+from scoring import speed_diffusion
 from scoring.cells import Row
 from scoring.memory_rows import NotScored
 from scoring.speed_metrics import predicted
@@ -99,7 +100,8 @@ def scored(row: Row, book: FactBook) -> Scored:
     measured = row.number("norm_value")
     if not measured:
         raise NotScored("no measurement")
-    found = predicted(row, case_of(row, book))
+    diffuses = row.text("norm_task") == "diffusion"
+    found = speed_diffusion.predicted(row, book) if diffuses else predicted(row, case_of(row, book))
     if not found.likely > 0:
         raise NotScored("no speed")
     same = ("model", "norm_task", "norm_engine", "engine_version", "weight_format", "dp", "tp", "pp", "concurrency",
@@ -121,7 +123,8 @@ def scored(row: Row, book: FactBook) -> Scored:
 def suspect(row: Row, book: FactBook) -> dict[str, object]:
     """A row that breaks a physical limit or contradicts its own table, with the reason."""
     try:
-        found = predicted(row, case_of(row, book))
+        diffuses = row.text("norm_task") == "diffusion"
+        found = speed_diffusion.predicted(row, book) if diffuses else predicted(row, case_of(row, book))
         ratio = rounded((row.number("norm_value") or math.nan) / found.likely)
     except NotScored:
         ratio = None

@@ -27,6 +27,7 @@ from rackrate.units import parse_day
 
 if TYPE_CHECKING:
     from rackrate.facts.baselines import Baseline
+    from rackrate.facts.denoiser import Denoiser
     from rackrate.facts.hosted import HostedPrice
     from rackrate.facts.records import Claim, MigProfile, Provider
 
@@ -78,6 +79,13 @@ def baselines(data: Path = DATA) -> tuple[Baseline, ...]:
     from rackrate.facts.baselines import Mark, baseline
 
     return tuple(one for one in _records(data / "baselines.csv", baseline) if one.mark is not Mark.SUSPECT)
+
+
+def denoisers(data: Path = DATA) -> tuple[Denoiser, ...]:
+    """The networks of diffusion models that speed is known for."""
+    from rackrate.facts.denoiser import denoiser
+
+    return _records(data / "denoisers.csv", denoiser)
 
 
 def mig_profiles(data: Path = DATA) -> tuple[MigProfile, ...]:

@@ -12,7 +12,7 @@ from rackrate.values import Value
 SUSTAINED_SHARE = 0.94
 """Of the peak, what matrix products of training keep up on a card whose power limit just pays for its peak.
 
-Fitted on 378 published rows of 14 cards (tools/training_numbers.csv).
+Fitted on 378 published rows of 14 cards (tools/rate_numbers.csv).
 """
 
 WITHOUT_LIMIT = 0.95
@@ -22,12 +22,10 @@ _NARROW = {Precision.FP8: 2.0, Precision.INT8: 2.0, Precision.FP4: 4.0, Precisio
 _UNPOWERED = frozenset({Precision.FP64, Precision.FP32, Precision.TF32})
 _OTHER_JOULE = FLOP_PER_JOULE[9, 0]  # newer architectures than those measured: as the last one
 
-# Exponentials that a multiprocessor makes each clock (CUDA C++ programming guide, arithmetic instructions; 32 on
-# compute capability 10.3), over the 16-bit products with FP32 sums that it makes meanwhile (white papers).
-_EXPS_PER_FLOP = {
-    (7, 0): 16 / 1024, (7, 5): 16 / 1024, (8, 0): 16 / 2048, (8, 6): 16 / 512, (8, 9): 16 / 512,
-    (9, 0): 16 / 4096, (10, 0): 16 / 8192, (10, 3): 32 / 8192, (12, 0): 16 / 512,
-}  # fmt: skip
+# FP32 FLOPs that a multiprocessor can do while it makes one exponential: 64 or 128 units twice a clock, over 16
+# exponentials a clock, 32 on compute capability 10.3 (CUDA C++ programming guide, arithmetic instructions).
+_FLOP_PER_EXP = {(7, 0): 8.0, (7, 5): 8.0, (8, 0): 8.0, (10, 3): 8.0}
+_USUAL_FLOP_PER_EXP = 16.0
 
 
 class Sustained(Value, frozen=True, kw_only=True):
@@ -42,11 +40,11 @@ def sustained(accelerator: Accelerator, rates: Rates) -> Sustained:
     """What ``accelerator`` keeps up in the arithmetic of ``rates``."""
     half = _half(accelerator, rates)
     share = WITHOUT_LIMIT if rates.precision in _UNPOWERED else sustained_share(accelerator, half)
-    exps = _EXPS_PER_FLOP.get(accelerator.compute_capability or (0, 0))
+    each = _FLOP_PER_EXP.get(accelerator.compute_capability or (0, 0), _USUAL_FLOP_PER_EXP)
     return Sustained(
         flop_per_s=rates.flop_per_s * share,
         half_flop_per_s=half * share,
-        exps_per_s=math.inf if exps is None else half * exps,
+        exps_per_s=math.inf if rates.vector_flop_per_s is None else rates.vector_flop_per_s / each,
     )
 
 

@@ -25,7 +25,7 @@ from rackrate.workload.workload import Training, Workload
 HOP_S = 2.4e-6
 """Seconds that each card more adds to a collective of sharded weights, of which a layer has three a micro-batch.
 
-Fitted (tools/training_numbers.csv): MPT models of 1B to 70B lose 3 to 10 % from
+Fitted (tools/rate_numbers.csv): MPT models of 1B to 70B lose 3 to 10 % from
 128 to 512 H100 (mosaicml/llm-foundry scripts/train/benchmarking README).
 """
 

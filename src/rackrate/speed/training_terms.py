@@ -22,7 +22,7 @@ ELEMENTWISE_BYTES = 380.0
 
 About 34 bytes are stored for the backward pass (Korthikanti et al., arXiv
 2205.05198, equation 1) and each is written and read by several kernels in both
-passes; fitted (tools/training_numbers.csv). Small hidden sizes feel it most.
+passes; fitted (tools/rate_numbers.csv). Small hidden sizes feel it most.
 """
 
 COMPILED_SHARE = 0.3
@@ -36,7 +36,7 @@ LINEAR_LAYER_TIMES = 3.0
 hidden size (Mamba-2, arXiv 2405.21060, section 7: expansion 2) beside the hidden states themselves."""
 
 SCORE_BYTES = 37.0
-"""Bytes of a score of attention that is not flash, both ways: fitted (tools/training_numbers.csv).
+"""Bytes of a score of attention that is not flash, both ways: fitted (tools/rate_numbers.csv).
 
 Written, scaled, masked, softmax, dropped out and read in 16 bits forward, the
 same backward: 9 kernels of 4 bytes.
@@ -55,7 +55,7 @@ OLD_ATTENTION_ON_HOPPER = 0.5
 """
 
 GROUPED_SHARE = 0.45
-"""What grouped products of experts reach, over plain products: fitted (tools/training_numbers.csv).
+"""What grouped products of experts reach, over plain products: fitted (tools/rate_numbers.csv).
 
 Experts get few and uneven tokens, and the busiest decides.
 """

@@ -1,7 +1,7 @@
-"""Refit the fitted numbers of training speed: ``python tools/fit_training.py FILE.csv [--out source|gpu_id]``.
+"""Refit the fitted numbers of training or diffusion: ``python tools/fit_rates.py training FILE.csv [--out source|gpu_id]``.
 
-They stand in ``tools/training_numbers.csv`` with their mechanism and evidence;
-everything else about training is derived from the work and from published rates.
+They stand in ``tools/rate_numbers.csv`` with their mechanism and evidence;
+everything else is derived from the work and from published rates.
 ``--out`` prints the error of each source (or card) when every number is fitted
 without it.
 """
@@ -16,10 +16,12 @@ import math
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from score import book_with
+from scoring import speed_diffusion
 from scoring.cells import Row, read_rows
 from scoring.memory_rows import NotScored
 from scoring.speed import TRAINING
@@ -27,11 +29,12 @@ from scoring.speed_rows import Case, case_of
 from scoring.statistics import percentile, rounded
 
 from rackrate.evidence import Unknown
+from rackrate.facts.book import FactBook
 from rackrate.speed.replica import Replica, replica
 from rackrate.speed.training import step_s, tokens_per_step
 from rackrate.values import Value
 
-NUMBERS = Path(__file__).with_name("training_numbers.csv")
+NUMBERS = Path(__file__).with_name("rate_numbers.csv")
 PASSES = 2
 FLAT = 1e-9
 SOURCE_POWER = 0.35
@@ -55,19 +58,20 @@ class Number(Value, frozen=True, kw_only=True):
 
 
 class Target(Value, frozen=True, kw_only=True):
-    """One row with its case and replica, which no number changes."""
+    """One row with its case and replica, which no number changes (diffusion rows are read again)."""
 
     row: Row
-    case: Case
-    one: Replica
+    case: Case | None = None
+    one: Replica | None = None
 
 
-def numbers() -> tuple[Number, ...]:
-    """The fitted numbers."""
+def numbers(subject: str) -> tuple[Number, ...]:
+    """The fitted numbers of a subject."""
     with NUMBERS.open(encoding="utf-8", newline="") as lines:
         return tuple(
             Number(id=r["id"], place=r["place"], **{k: float(r[k]) for k in ("value", "low", "high", "step")})
             for r in csv.DictReader(lines)
+            if r["subject"] == subject
         )
 
 
@@ -77,8 +81,10 @@ def used(number: Number) -> float:
     return float(getattr(importlib.import_module(module), name))
 
 
-def targets(rows: Sequence[Row]) -> list[Target]:
-    """The rows of training that can be estimated."""
+def targets(rows: Sequence[Row], subject: str) -> list[Target]:
+    """The rows of a subject that can be estimated."""
+    if subject == "diffusion":
+        return [Target(row=r) for r in rows if r.text("score") == "yes" and r.text("norm_task") == "diffusion"]
     book, found = book_with(None), []
     for row in rows:
         if row.text("score") != "yes" or row.text("norm_task") not in TRAINING:
@@ -94,11 +100,11 @@ def targets(rows: Sequence[Row]) -> list[Target]:
 
 
 @contextmanager
-def placed(values: Mapping[str, float]) -> Iterator[None]:
+def placed(values: Mapping[str, float], known: Sequence[Number]) -> Iterator[None]:
     """The room with these values for its numbers."""
-    before = {n.place: used(n) for n in numbers()}
+    before = {n.place: used(n) for n in known}
     try:
-        for number in numbers():
+        for number in known:
             _put(number.place, values[number.id])
         yield
     finally:
@@ -111,14 +117,17 @@ def _put(place: str, value: float) -> None:
     setattr(importlib.import_module(module), name, value)
 
 
-def errors(found: Sequence[Target], values: Mapping[str, float]) -> list[float]:
+def errors(found: Sequence[Target], values: Mapping[str, float], known: Sequence[Number]) -> list[float]:
     """Logarithms of estimate over measurement."""
-    with placed(values):
+    with placed(values, known):
         return [math.log(_rate(target) / (target.row.number("norm_value") or math.nan)) for target in found]
 
 
 def _rate(target: Target) -> float:
-    run, row = target.case.workload.training, target.row
+    row = target.row
+    if target.case is None or target.one is None:
+        return speed_diffusion.predicted(row, _book()).likely
+    run = target.case.workload.training
     assert run is not None
     tokens, seconds = tokens_per_step(target.one, run), step_s(target.one, target.case.workload, run)
     metric = row.text("norm_metric")
@@ -128,46 +137,50 @@ def _rate(target: Target) -> float:
     return float(tokens / seconds / shares.get(metric, 1))
 
 
-def fitted(found: Sequence[Target]) -> dict[str, float]:
+def fitted(found: Sequence[Target], known: Sequence[Number]) -> dict[str, float]:
     """The values with the least mean absolute error, sources weighted, one after the other."""
-    known = numbers()
     values = {n.id: n.value for n in known}
     for _ in range(PASSES):
         for number in known:
-            scores = [(_loss(found, {**values, number.id: v}), v) for v in number.grid]
+            scores = [(_loss(found, {**values, number.id: v}, known), v) for v in number.grid]
             if max(scores)[0] - min(scores)[0] > FLAT:
                 values[number.id] = min(scores)[1]
     return values
 
 
-def _loss(found: Sequence[Target], values: Mapping[str, float]) -> float:
+def _loss(found: Sequence[Target], values: Mapping[str, float], known: Sequence[Number]) -> float:
     counts: dict[str, int] = {}
     for target in found:
         counts[target.row.text("source")] = counts.get(target.row.text("source"), 0) + 1
     weights = [counts[target.row.text("source")] ** -SOURCE_POWER for target in found]
-    missed = errors(found, values)
+    missed = errors(found, values, known)
     return sum(w * abs(e) for w, e in zip(weights, missed, strict=True)) / sum(weights)
 
 
-def report(found: Sequence[Target], column: str | None) -> dict[str, Any]:
+def report(found: Sequence[Target], known: Sequence[Number], column: str | None) -> dict[str, Any]:
     """Refitted values with their errors, and those of each group without it."""
-    values = fitted(found)
+    values = fitted(found, known)
     told: dict[str, Any] = {
-        "numbers": len(numbers()),
-        "used": {n.id: used(n) for n in numbers()},
+        "numbers": len(known),
+        "used": {n.id: used(n) for n in known},
         "refitted": {name: float(f"{value:.4g}") for name, value in values.items()},
-        "in_sample": summary(errors(found, values)),
+        "in_sample": summary(errors(found, values, known)),
     }
     if column is None:
         return told
     every: list[float] = []
     apart: dict[str, Any] = {}
     for name in sorted({t.row.text(column) for t in found}):
-        kept = fitted([t for t in found if t.row.text(column) != name])
-        missed = errors([t for t in found if t.row.text(column) == name], kept)
+        kept = fitted([t for t in found if t.row.text(column) != name], known)
+        missed = errors([t for t in found if t.row.text(column) == name], kept, known)
         apart[name], every = summary(missed), every + missed
     medians = [each["median_abs_error"] for each in apart.values()]
     return told | {"left_out": column, **summary(every), "median_of_medians": percentile(medians, 0.5), "apart": apart}
+
+
+@cache
+def _book() -> FactBook:
+    return book_with(None)
 
 
 def summary(missed: Sequence[float]) -> dict[str, Any]:
@@ -183,10 +196,11 @@ def summary(missed: Sequence[float]) -> dict[str, Any]:
 def main(arguments: list[str]) -> int:
     """Print the report."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("subject", choices=("training", "diffusion"))
     parser.add_argument("file", type=Path)
     parser.add_argument("--out", choices=("source", "gpu_id"), help="leave each of these out in turn")
     said = parser.parse_args(arguments)
-    print(json.dumps(report(targets(read_rows(said.file)), said.out), indent=2))
+    print(json.dumps(report(targets(read_rows(said.file), said.subject), numbers(said.subject), said.out), indent=2))
     return 0
 
 
