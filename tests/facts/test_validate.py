@@ -178,6 +178,14 @@ FAULTS = [
     (change("models.csv", "head_dim", "4096"), Code.OUT_OF_BOUNDS, "models.csv:2 head_dim"),
     (change("models.csv", "kv_heads", "64"), Code.CONFLICT, "models.csv:2 kv_heads"),
     (change("models.csv", "id", "a,b"), Code.BAD_VALUE, "models.csv:2 id"),
+    # models of images, rendering
+    (change("denoisers.csv", "kind", "gan"), Code.UNKNOWN_NAME, "denoisers.csv:2 kind"),
+    (change("denoisers.csv", "depths", "1|1"), Code.CONFLICT, "denoisers.csv:2 depths"),
+    (change("denoisers.csv", "widths", "many"), Code.BAD_VALUE, "denoisers.csv:2 widths"),
+    (change("denoisers.csv", "steps", "0"), Code.OUT_OF_BOUNDS, "denoisers.csv:2 steps"),
+    (change("render_scores.csv", "accelerator", "rtx9090"), Code.UNKNOWN_NAME, "render_scores.csv:2 accelerator"),
+    (change("render_scores.csv", "value", "0"), Code.OUT_OF_BOUNDS, "render_scores.csv:2 value"),
+    (change("render_scores.csv", "results", "some"), Code.BAD_VALUE, "render_scores.csv:2 results"),
     # engines
     (engine("weight_formats", ["fp17"]), Code.UNKNOWN_NAME, "engines/vllm.toml weight_formats"),
     (engine("tasks", ["serve"]), Code.UNKNOWN_NAME, "engines/vllm.toml tasks"),

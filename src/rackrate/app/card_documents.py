@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-from rackrate.app.wire.gpus import MeasuredDoc, SliceDoc, SuitDoc
-from rackrate.evidence import Fact
+from rackrate.app.wire.gpus import MeasuredDoc, RenderDoc, SliceDoc, SuitDoc
+from rackrate.evidence import Fact, Unknown
 from rackrate.facts import rows
 from rackrate.facts.accelerator import Accelerator
 from rackrate.facts.baselines import Baseline, Reached, published, reached
 from rackrate.facts.records import MigProfile
+from rackrate.facts.render import RenderScore
 from rackrate.facts.suits import suits
+from rackrate.speed.rendering import compared, scores_of
 
 
 def measured_docs(card: Accelerator, figures: Iterable[Baseline]) -> list[MeasuredDoc]:
@@ -33,6 +35,28 @@ def _measured(card: Accelerator, span: Reached) -> MeasuredDoc:
         condition=span.condition,
         source=span.source,
     )
+
+
+def render_docs(card: Accelerator, first: Accelerator, scores: Sequence[RenderScore]) -> list[RenderDoc]:
+    """The rendering scores of ``card``, each beside that of ``first`` in the same test."""
+    beside = () if card.id == first.id else compared(card.id, first.id, scores)
+    times = {} if isinstance(beside, Unknown) else {each.mine: each.times for each in beside}
+    return [
+        RenderDoc(
+            benchmark=score.benchmark,
+            version=score.version,
+            backend=score.backend,
+            value=score.value,
+            unit=score.unit,
+            higher_is_better=score.higher_is_better,
+            results=score.results,
+            times_first=times.get(score),
+            source=score.source,
+            date=score.date,
+            note=score.note,
+        )
+        for score in scores_of(card.id, scores)
+    ]
 
 
 def slice_docs(card: Accelerator, profiles: Iterable[MigProfile]) -> list[SliceDoc]:

@@ -49,11 +49,12 @@ def gpu(cards: str | Sequence[str] = (), *, currency: str = "USD", at: date | No
 
 def _in_full(gpus: Sequence[tuple[GpuDoc, Accelerator, Sequence[Cheap]]], here: Context, currency: str) -> GpuDocument:
     """The cards that were asked for, with what they reached, hold, suit and cost per result."""
-    from rackrate.app.card_documents import measured_docs, slice_docs, suit_docs, variants_of
+    from rackrate.app.card_documents import measured_docs, render_docs, slice_docs, suit_docs, variants_of
     from rackrate.app.card_work import Works
     from rackrate.facts import bundled
 
     works, figures, profiles = Works(here), bundled.baselines(), bundled.mig_profiles()
+    renders = bundled.render_scores()
     rows = bundled.table("accelerator_facts.csv")
     full: list[GpuDoc] = []
     for doc, card, cheapest in gpus:
@@ -61,6 +62,7 @@ def _in_full(gpus: Sequence[tuple[GpuDoc, Accelerator, Sequence[Cheap]]], here: 
         whole = replace(
             doc,
             measured=measured_docs(card, figures),
+            renders=render_docs(card, gpus[0][1], renders),
             slices=slice_docs(card, profiles),
             suits=suit_docs(card),
             sizes=works.sizes(card),
@@ -167,6 +169,7 @@ def _doc(card: Accelerator, cheapest: Iterable[Cheap]) -> GpuDoc:
         facts=[_fact_doc(name, fact) for name, fact in sorted(card.facts.items())],
         prices=[_price_doc(card, cheap) for cheap in cheapest],
         measured=[],
+        renders=[],
         slices=[],
         suits=[],
         sizes=[],

@@ -8,13 +8,14 @@ from rackrate.app.card_documents import measured_docs
 from rackrate.app.documents import fit_change_docs, span
 from rackrate.app.wire.gpus import MeasuredDoc
 from rackrate.app.wire.parts import FactDoc, RangeDoc
-from rackrate.app.wire.speed import BusyDoc, CardSpeedDoc, MachineSpeedDoc, MissedDoc, PartSpeedDoc
-from rackrate.evidence import Range
+from rackrate.app.wire.speed import BusyDoc, CardSpeedDoc, EnergyDoc, MachineSpeedDoc, MissedDoc, PartSpeedDoc
+from rackrate.evidence import Range, Unknown
 from rackrate.facts.accelerator import Accelerator
 from rackrate.facts.baselines import Baseline
 from rackrate.memory.fit import Change
 from rackrate.plan.answer import NoEstimate, ShapeEstimate
 from rackrate.plan.scaling import OnCards, fastest, fewest_that_meet
+from rackrate.speed.energy import Energy
 from rackrate.speed.estimate_types import ServingSpeed
 from rackrate.speed.roofline import Rates
 from rackrate.speed.roofs import PartSpeed
@@ -101,6 +102,7 @@ def _machine(card: Accelerator, each: OnCards, changes: Sequence[Change]) -> Mac
         capacity_requests_per_s=_span(serving.capacity_requests_per_s if serving else None),
         step_s=_span(training.step_s if training else None),
         model_flop_utilisation=_span(training.model_flop_utilisation if training else None),
+        energy=_energy(each.energy),
         speedup=each.speedup,
         efficiency=each.efficiency,
         work_hours=_span(done.speed.work_hours if done and each.hours else None),
@@ -110,6 +112,19 @@ def _machine(card: Accelerator, each: OnCards, changes: Sequence[Change]) -> Mac
         reason=str(failed.reason) if failed else None,
         detail=failed.detail if failed else "",
         changes=fit_change_docs(changes),
+    )
+
+
+def _energy(found: Energy | Unknown | None) -> EnergyDoc | None:
+    if found is None:
+        return None
+    if isinstance(found, Unknown):
+        return EnergyDoc(watts_per_gpu=None, watts=None, wh_per_million_tokens=None, reason=found.reason)
+    return EnergyDoc(
+        watts_per_gpu=span(found.watts_per_gpu),
+        watts=span(found.watts),
+        wh_per_million_tokens=span(found.wh_per_million_tokens),
+        reason=None,
     )
 
 

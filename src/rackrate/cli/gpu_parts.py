@@ -22,7 +22,17 @@ from rackrate.cli.numbers import money, small_money
 from rackrate.units import format_count
 
 if TYPE_CHECKING:
-    from rackrate.app.wire.gpus import GpuDoc, HeldDoc, MeasuredDoc, ReferenceDoc, ResultDoc, SizeDoc, SliceDoc, SuitDoc
+    from rackrate.app.wire.gpus import (
+        GpuDoc,
+        HeldDoc,
+        MeasuredDoc,
+        ReferenceDoc,
+        RenderDoc,
+        ResultDoc,
+        SizeDoc,
+        SliceDoc,
+        SuitDoc,
+    )
     from rackrate.app.wire.parts import FactDoc
 
 _WHOLE_FROM = 1000
@@ -79,6 +89,44 @@ def best_product(gpu: GpuDoc) -> str:
     top = max(found, key=lambda doc: doc.high)
     share = "" if top.share_of_published is None else f" ({per_cent(top.share_of_published)} of published)"
     return f"{_short(top.high / 1e12)} TFLOPS{share}"
+
+
+# ---------------------------------------------------------------- rendering
+
+
+def renders(gpu: GpuDoc) -> Iterator[Part]:
+    """Public rendering scores of the card, or that there is no data."""
+    if not gpu.renders:
+        yield "No rendering score of this card is known."
+        yield ""
+        return
+    heads = ("rendering score", "version", "score", "unit", "runs")
+    rows = tuple(
+        (
+            each.benchmark,
+            _version(each),
+            _short(each.value),
+            each.unit,
+            "" if each.results is None else str(each.results),
+        )
+        for each in gpu.renders
+    )
+    yield drawn(Table(keys=heads, titles=heads, rows=rows, right=frozenset({2, 4})))
+    yield "Comparable within one benchmark, version and backend alone; sources: --json."
+    yield ""
+
+
+def _version(each: RenderDoc) -> str:
+    return ", ".join(filter(None, (each.version, each.backend)))
+
+
+def best_render(gpu: GpuDoc) -> str:
+    """The score of most runs, with its test, and how many times the first card's it is."""
+    if not gpu.renders:
+        return "no data"
+    top = next((each for each in gpu.renders if each.times_first is not None), gpu.renders[0])
+    times = "" if top.times_first is None else f" ({per_cent(top.times_first)})"
+    return f"{_short(top.value)} {top.unit} ({top.benchmark} {_version(top)}){times}"
 
 
 # ---------------------------------------------------------------- slices

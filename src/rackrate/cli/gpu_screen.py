@@ -222,6 +222,7 @@ def _cost(result: str, gpu: GpuDoc) -> str:
 
 _WORK_ROWS: Rows = (
     ("BF16 product reached", gpu_parts.best_product),
+    ("rendering score", gpu_parts.best_render),
     *((f"{name}, one card", partial(gpu_parts.largest, place)) for place, name in enumerate(SIZES)),
     *((name, partial(_cost, result)) for result, name in RESULTS.items()),
 )
@@ -295,6 +296,7 @@ def _card(document: GpuDocument) -> Iterator[Part]:
     yield ""
     yield from gpu_parts.results(gpu, document.reference)
     yield from gpu_parts.measured(gpu)
+    yield from gpu_parts.renders(gpu)
     yield from gpu_parts.slices(gpu)
     yield from gpu_parts.variants(gpu)
     yield from gpu_parts.meanings()

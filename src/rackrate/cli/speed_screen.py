@@ -10,7 +10,7 @@ from rackrate.cli.gpu_parts import measured_table, per_cent
 from rackrate.cli.layout import Part, Table, drawn, pairs
 from rackrate.cli.numbers import hours_span, rate_span, seconds_span
 from rackrate.cli.sections import assumptions, warnings, workload_line
-from rackrate.cli.speed_words import bar, more_cards, peak, result, targets, why_not
+from rackrate.cli.speed_words import bar, energy, more_cards, peak, result, targets, why_not
 from rackrate.units import format_hours
 
 if TYPE_CHECKING:
@@ -27,10 +27,12 @@ _RANGES = (
     "model_flop_utilisation",
     "hours",
 )
+_DRAWN = ("watts", "wh_per_million_tokens")
 _PARTS = ("prefill", "decode", "step")
 _KEYS = (
     *("accelerator", "gpus", "layout", "interconnect", "verdict"),
     *(f"{name}_{end}" for name in _RANGES for end in ("low", "likely", "high")),
+    *(f"{name}_{end}" for name in _DRAWN for end in ("low", "likely", "high")),
     *("limited_by", "ceiling_tokens_per_s", "share_of_ceiling", "speedup", "efficiency"),
     *(f"{part}_{name}" for part in _PARTS for name in ("tokens_per_s", "bandwidth_share", "arithmetic_share")),
     *("meets_targets", "reason", "detail"),
@@ -55,6 +57,7 @@ def _row(card: CardSpeedDoc, machine: MachineSpeedDoc) -> tuple[str, ...]:
     return (
         *(card.accelerator, str(machine.gpus), machine.layout or "", machine.interconnect, machine.verdict or ""),
         *(text for name in _RANGES for text in _ends(getattr(machine, name))),
+        *(text for name in _DRAWN for text in _ends(getattr(machine.energy, name, None))),
         machine.limited_by or "",
         *map(_number, (machine.ceiling_tokens_per_s, machine.share_of_ceiling, machine.speedup, machine.efficiency)),
         *(text for name in _PARTS for text in _part_cells(parts.get(name))),
@@ -190,6 +193,8 @@ def _speed_rows(machine: MachineSpeedDoc) -> Iterator[tuple[str, str]]:
         yield "Capacity", f"{result(machine.capacity_requests_per_s)} requests/s with full caches"
     if machine.step_s is not None:
         yield "Step", f"{seconds_span(machine.step_s)} an optimizer step"
+    if machine.energy is not None:
+        yield "Energy", energy(machine.energy)
     startup = f"start-up {format_hours(machine.startup_hours.likely)}" if machine.startup_hours else ""
     yield "Time", f"done in {hours_span(machine.hours)}, of which {startup}" if machine.hours else f"{startup} first"
 

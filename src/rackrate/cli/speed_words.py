@@ -11,7 +11,7 @@ from rackrate.cli.numbers import rate_span
 
 if TYPE_CHECKING:
     from rackrate.app.wire.parts import FactDoc, RangeDoc
-    from rackrate.app.wire.speed import CardSpeedDoc, MachineSpeedDoc, MissedDoc, PartSpeedDoc
+    from rackrate.app.wire.speed import CardSpeedDoc, EnergyDoc, MachineSpeedDoc, MissedDoc, PartSpeedDoc
 
 _CELLS = 20
 _SMALL = 10
@@ -48,6 +48,15 @@ def _rate(fact: FactDoc) -> str:
     scale, unit = _UNITS[fact.unit]
     name = fact.quantity.removesuffix("_bytes_per_s").removesuffix("_flop_per_s").removeprefix("peak_")
     return f"{name.replace('_', ' ')} {fact.value / scale:,.4g} {unit}, {fact.kind} ({fact.source})"
+
+
+def energy(found: EnergyDoc) -> str:
+    """What the cards draw, and watt-hours of a million tokens."""
+    if found.watts_per_gpu is None or found.wh_per_million_tokens is None:
+        return f"unknown: {found.reason}"
+    drawn = found.watts_per_gpu
+    each = f"{drawn.likely:,.0f} W a card ({drawn.low:,.0f} to {drawn.high:,.0f})"
+    return f"{result(found.wh_per_million_tokens)} Wh per million tokens at {each}; the cards alone"
 
 
 def result(span: RangeDoc) -> str:

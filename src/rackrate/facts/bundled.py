@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from rackrate.facts.denoiser import Denoiser
     from rackrate.facts.hosted import HostedPrice
     from rackrate.facts.records import Claim, MigProfile, Provider
+    from rackrate.facts.render import RenderScore
 
 DATA = Path(__file__).parent / "data"
 _ENGINES = "engines/"
@@ -86,6 +87,13 @@ def denoisers(data: Path = DATA) -> tuple[Denoiser, ...]:
     from rackrate.facts.denoiser import denoiser
 
     return _records(data / "denoisers.csv", denoiser)
+
+
+def render_scores(data: Path = DATA) -> tuple[RenderScore, ...]:
+    """What cards reached in public rendering benchmarks."""
+    from rackrate.facts.render import render_score
+
+    return _records(data / "render_scores.csv", render_score)
 
 
 def mig_profiles(data: Path = DATA) -> tuple[MigProfile, ...]:

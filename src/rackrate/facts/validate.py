@@ -9,7 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from datetime import date
 
-from rackrate.facts import rows, validate_billing, validate_cards, validate_files, validate_models, validate_terms
+from rackrate.facts import (
+    rows,
+    validate_billing,
+    validate_cards,
+    validate_files,
+    validate_models,
+    validate_terms,
+    validate_works,
+)
 from rackrate.facts.accelerator import Precision
 from rackrate.facts.validate_cells import Check, Known, Tables, day, member, number, parsed
 from rackrate.facts.validate_engines import engine_faults
@@ -62,6 +70,8 @@ CHECKS: Mapping[str, Callable[[Known], Check]] = {
     "baselines.csv": validate_cards.baselines_check,
     "mig_profiles.csv": validate_cards.mig_check,
     "models.csv": validate_models.models_check,
+    "denoisers.csv": validate_works.denoisers_check,
+    "render_scores.csv": validate_works.render_check,
     "formats.csv": _formats,
     "billing_rules.csv": validate_billing.billing_check,
     "providers.csv": validate_terms.providers_check,

@@ -29,6 +29,8 @@ KEYS: Mapping[str, tuple[str, ...]] = {
     "memory_rules.csv": ("id",),
     "mig_profiles.csv": ("label", "profile"),
     "models.csv": ("id",),
+    "denoisers.csv": ("id",),
+    "render_scores.csv": ("accelerator", "benchmark", "version", "backend", "source"),
     "formats.csv": ("id",),
     "billing_rules.csv": ("provider", "rule_key", "value", "state", "effective_from", "source"),
     "providers.csv": ("id",),

@@ -13,6 +13,7 @@ from rackrate.plan.filters import lacking_arithmetic, runs_on
 from rackrate.plan.machines import UTILISATION_AT_MOST
 from rackrate.plan.pricing import finish_hours
 from rackrate.plan.shapes import Estimator, missed_latencies
+from rackrate.speed.energy import Energy, energy
 from rackrate.speed.roofs import Roofs, roofs
 from rackrate.values import Value, replace
 
@@ -40,12 +41,14 @@ class OnCards(Value, frozen=True, kw_only=True):
     ``speedup`` is tokens per second (under an offered load: the capacity in
     requests) over those of the fewest cards that do the work at all,
     ``efficiency`` that over the ratio of the cards (1: each card adds its full
-    share); ``hours`` until the work is finished, start-up included, where it ends.
+    share); ``energy`` while it works (``None``: it does not); ``hours`` until
+    the work is finished, start-up included, where it ends.
     """
 
     shape: MachineShape
     found: ShapeEstimate | NoEstimate
     roofs: Roofs | None = None
+    energy: Energy | Unknown | None = None
     hours: Range | None = None
     missed: tuple[Missed, ...] = ()
     speedup: float | None = None
@@ -83,6 +86,7 @@ def _on(estimator: Estimator, card: Accelerator, gpus: int) -> OnCards:
         shape=shape,
         found=found,
         roofs=None if isinstance(beside, Unknown) else beside,
+        energy=energy(question.workload, card, found.layout, question.engine, found.speed),
         hours=None if found.speed.work_hours is None or question.workload.is_service else finish_hours(found),
         missed=tuple(_missed(estimator, found)),
     )

@@ -40,6 +40,27 @@ class MeasuredDoc(Part, frozen=True, kw_only=True):
     source: str
 
 
+class RenderDoc(Part, frozen=True, kw_only=True):
+    """A public rendering score of a card; comparable with others of the same benchmark, version and backend alone.
+
+    ``times_first``: how many times as fast as the first card of the answer in the
+    same test (null: it is the first, or did not do it). ``results``: runs behind
+    the score, null where not stated.
+    """
+
+    benchmark: str
+    version: str
+    backend: str
+    value: float
+    unit: str
+    higher_is_better: bool
+    results: int | None
+    times_first: float | None
+    source: str
+    date: str
+    note: str
+
+
 class SliceDoc(Part, frozen=True, kw_only=True):
     """One way to cut a card (MIG): equal slices, and the share of the card that all of them leave unused."""
 
@@ -134,7 +155,7 @@ class RatioDoc(Part, frozen=True, kw_only=True):
 class GpuDoc(Part, frozen=True, kw_only=True):
     """The fact card of one accelerator.
 
-    ``measured``, ``slices``, ``suits``, ``sizes``, ``results`` and ``variants``
+    ``measured``, ``renders``, ``slices``, ``suits``, ``sizes``, ``results`` and ``variants``
     (figures under a condition: other power limits, ECC off, what else is
     printed) are filled for cards asked for by name, not in the list of all.
     ``ecc_default`` is ``on`` or ``off`` where it is known; ``recalled`` names
@@ -167,6 +188,7 @@ class GpuDoc(Part, frozen=True, kw_only=True):
     facts: list[FactDoc]
     prices: list[PriceDoc]
     measured: list[MeasuredDoc]
+    renders: list[RenderDoc]
     slices: list[SliceDoc]
     suits: list[SuitDoc]
     sizes: list[SizeDoc]

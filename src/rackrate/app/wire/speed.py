@@ -36,6 +36,18 @@ class PartSpeedDoc(Part, frozen=True, kw_only=True):
     busy: list[BusyDoc]
 
 
+class EnergyDoc(Part, frozen=True, kw_only=True):
+    """What the cards draw while they work and watt-hours of a million tokens; ``reason`` where it is not known.
+
+    The cards alone, as the driver measures them: hosts, cooling and losses come on top.
+    """
+
+    watts_per_gpu: RangeDoc | None
+    watts: RangeDoc | None
+    wh_per_million_tokens: RangeDoc | None
+    reason: str | None
+
+
 class MissedDoc(Part, frozen=True, kw_only=True):
     """A target (deadline, latency, load) that the likely value misses."""
 
@@ -71,6 +83,7 @@ class MachineSpeedDoc(Part, frozen=True, kw_only=True):
     capacity_requests_per_s: RangeDoc | None
     step_s: RangeDoc | None
     model_flop_utilisation: RangeDoc | None
+    energy: EnergyDoc | None
     speedup: float | None
     efficiency: float | None
     work_hours: RangeDoc | None
