@@ -1,4 +1,6 @@
-"""Refit the fitted numbers of training or diffusion: ``python tools/fit_rates.py training FILE.csv [--out source|gpu_id]``.
+"""Refit the fitted numbers of training or diffusion.
+
+``python tools/fit_rates.py training FILE.csv [--out source|gpu_id]``
 
 They stand in ``tools/rate_numbers.csv`` with their mechanism and evidence;
 everything else is derived from the work and from published rates.

@@ -315,7 +315,7 @@ def test_a_group_of_rejections_names_the_number_that_failed(args):
     ("args", "reason", "knob"),
     [
         (NO_PLANS[0], "budget", "limits.budget"),
-        (("plan", "examples/lora-7b.toml"), "deadline", "limits.deadline"),
+        (("plan", "examples/lora-7b.toml", "--budget", "1000 USD"), "deadline", "limits.deadline"),
         (("plan", "examples/lora-7b.toml"), "interruptible", "limits.interruptible"),
         (("plan", "examples/lora-7b.toml", "--gpus", "3"), "gpu_count", "limits.gpu_counts"),
     ],
