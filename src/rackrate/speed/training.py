@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 from rackrate.speed.communication import all_reduce_s
 from rackrate.speed.estimate_types import Bound, longest
@@ -80,10 +81,14 @@ def micro_step_terms(replica: Replica, workload: Workload, training: Training) -
 
 def micro_step_s(replica: Replica, workload: Workload, training: Training) -> float:
     """Seconds of one micro-batch: shards are gathered while the card works, other collectives are not hidden."""
-    terms = micro_step_terms(replica, workload, training)
+    return _together(replica, workload, training, micro_step_terms(replica, workload, training))
+
+
+def _together(replica: Replica, workload: Workload, training: Training, terms: Mapping[Bound, float]) -> float:
     card = terms[Bound.COMPUTE] + terms[Bound.BANDWIDTH]
     launched = max(card, terms[Bound.HOST]) if replica.eager else card + terms[Bound.HOST]
-    return smooth_max(launched, shard_s(replica, workload, training)) + _waited_s(replica, training)
+    shards = shard_s(replica, workload, training)
+    return smooth_max(launched, shards) + terms[Bound.COMMUNICATION] - shards
 
 
 def step_s(replica: Replica, workload: Workload, training: Training) -> float:
@@ -128,10 +133,11 @@ def busiest(replica: Replica, workload: Workload, training: Training) -> Bound:
 
 def busy_s(replica: Replica, workload: Workload, training: Training) -> dict[Bound, float]:
     """Seconds that each resource is busy in an optimizer step, the optimizer's own pass left out."""
-    pieces = micro_batches(replica, training)
-    terms = {bound: pieces * seconds for bound, seconds in micro_step_terms(replica, workload, training).items()}
-    micro = micro_step_s(replica, workload, training)
-    terms[Bound.COMMUNICATION] += exposed_reduce_s(replica, workload, training, micro)
+    pieces, once = micro_batches(replica, training), micro_step_terms(replica, workload, training)
+    terms = {bound: pieces * seconds for bound, seconds in once.items()}
+    terms[Bound.COMMUNICATION] += exposed_reduce_s(
+        replica, workload, training, _together(replica, workload, training, once)
+    )
     return terms
 
 
