@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rackrate.facts.model import Model
 from rackrate.memory.weights import is_encoder
-from rackrate.speed.communication import gather_s, tensor_parallel_s
+from rackrate.speed.communication import all_reduce_s, gather_s
 from rackrate.speed.decode import ACTIVATION_BYTES, launch_s
 from rackrate.speed.flops import (
     attention_training_flop_per_token,
@@ -203,12 +203,8 @@ def tensor_s(replica: Replica, training: Training) -> float:
     the whole bus bandwidth counts, unlike in decoding.
     """
     payload = tokens_in_micro_batch(replica, training) * (replica.model.hidden_size or 0) * ACTIVATION_BYTES
-    layers = mixers(replica.model)
-    forward = tensor_parallel_s(replica.tensor_link, replica.layout.tensor, layers, payload * _WHOLE_BUS)
-    return (passes(training) - 1) * forward / replica.layout.pipeline
-
-
-_WHOLE_BUS = 0.4  # undoes communication.BETWEEN_PRODUCTS_SHARE
+    each = all_reduce_s(replica.tensor_link, replica.layout.tensor, payload)
+    return (passes(training) - 1) * 2 * mixers(replica.model) * each / replica.layout.pipeline
 
 
 def mixers(model: Model) -> int:
