@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rackrate.facts import bundled
+from rackrate.facts.card_names import name_key
 from rackrate.facts.loose_names import suggest_cards
-from rackrate.facts.names import base_of_tuned, name_key, resolve_card, resolve_engine, resolve_model
+from rackrate.facts.names import base_of_tuned, resolve_card, resolve_engine, resolve_model
 from rackrate.problems import Code, Finding
 
 HERE = Path(__file__).parent

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from rackrate.facts.accelerator import Accelerator
-from rackrate.facts.names import (
+from rackrate.facts.card_names import (
     cards_named,
     cards_of_memory,
     is_decorated,

@@ -21,10 +21,10 @@ from typing import TypeVar
 from rackrate.evidence import Fact, Kind
 from rackrate.facts.accelerator import Accelerator, Precision
 from rackrate.facts.billing import BillingRule
+from rackrate.facts.card_names import name_keys
 from rackrate.facts.formats import WeightFormat
 from rackrate.facts.lazy import LazyMapping
 from rackrate.facts.model import Model
-from rackrate.facts.names import name_keys
 from rackrate.money import ExchangeRates
 from rackrate.units import GB, GIB, MIB, TERA, parse_day
 
