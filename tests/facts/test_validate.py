@@ -103,6 +103,15 @@ FAULTS = [
     (change("mig_profiles.csv", "memory_label_gb", "10"), Code.CONFLICT, "mig_profiles.csv:2 memory_label_gb"),
     (change("mig_profiles.csv", "memory_label_gb", "20", profile="1g.20gb"), Code.CONFLICT, "mig_profiles.csv:2 max_instances"),
     (change("mig_profiles.csv", "sm_fraction", "a seventh"), Code.BAD_VALUE, "mig_profiles.csv:2"),
+    # pipelines
+    (change("pipelines.csv", "id", "stabilityai/sdxl"), Code.UNKNOWN_NAME, "pipelines.csv:2 id"),
+    (change("pipelines.csv", "denoiser", "vit"), Code.UNKNOWN_NAME, "pipelines.csv:2 denoiser"),
+    (change("pipelines.csv", "guided", "yes"), Code.UNKNOWN_NAME, "pipelines.csv:2 guided"),
+    (change("pipelines.csv", "text_params", "1e8"), Code.BAD_VALUE, "pipelines.csv:2 text_params"),
+    (change("pipelines.csv", "vae_params", ""), Code.MISSING_VALUE, "pipelines.csv:2 vae_params"),
+    (change("pipelines.csv", "vae_params", "83"), Code.OUT_OF_BOUNDS, "pipelines.csv:2 vae_params"),
+    (change("pipelines.csv", "attends", "true"), Code.CONFLICT, "pipelines.csv:2 attends"),
+    (change("pipelines.csv", "denoiser", "flux"), Code.CONFLICT, "pipelines.csv:2 widths"),
     # hosted prices
     (change("hosted_prices.csv", "input_per_million", ""), Code.MISSING_VALUE, "hosted_prices.csv:2 input_per_million"),
     (change("hosted_prices.csv", "output_per_million", "24 USD"), Code.BAD_VALUE, "hosted_prices.csv:2 output_per_million"),

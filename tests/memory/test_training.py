@@ -225,7 +225,7 @@ def test_kepler_contexts_load_every_kernel(book, trainer):
     assert likely(old, "cuda_context") > 3 * likely(new, "cuda_context")
 
 
-@pytest.mark.parametrize("task", [Task.DIFFUSION, Task.RENDER])
+@pytest.mark.parametrize("task", [Task.RENDER])
 def test_what_does_not_train_a_language_model_is_not_yet_known(book, a100_80, trainer, task):
     workload = replace(train(book, LLAMA_7B, Task.FULL_FINETUNE), task=task)
     found = estimate(workload, a100_80, Layout(), trainer)

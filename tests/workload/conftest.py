@@ -11,6 +11,7 @@ from rackrate.facts.book import FactBook
 from rackrate.facts.engine import Engine, Host, ServingPolicy, SpeedPolicy, TrainingPolicy
 from rackrate.facts.formats import WeightFormat
 from rackrate.facts.model import Model
+from rackrate.facts.pipeline import Pipeline
 from rackrate.money import ExchangeRates
 
 PLAIN = ("bf16", "fp16", "fp32")
@@ -211,6 +212,7 @@ ENGINES = [
         (*PLAIN, "nf4", "nf4-dq"),
         policy=training(master_weights=True),
     ),
+    engine("diffusers", "diffusion", "data", PLAIN, policy=serving("0", 1)),
     engine(
         "fsdp", "lora full_finetune pretrain", "data zero tensor pipeline", PLAIN, policy=training(master_weights=True)
     ),
@@ -257,6 +259,30 @@ CARDS = [
 ]
 
 
+PIPELINE = Pipeline(
+    id="stabilityai/sdxl",
+    denoiser="unet",
+    denoiser_params=2_567_463_684,
+    text_params=(123_060_480, 694_659_840),
+    text_tokens=77,
+    text_width=1280,
+    text_feed=5120,
+    text_table=63_242_240,
+    guided=True,
+    widths=(320, 640, 1280),
+    attends=(False, True, True),
+    layers=2,
+    context=2048,
+    patch=1,
+    scale=8,
+    vae_params=83_653_863,
+    vae_widths=(128, 256, 512, 512),
+    vae_widens=True,
+    vae_tile=1024,
+    side=1024,
+)
+
+
 class Book(FactBook):
     """A book that does not fill the screen when a test fails."""
 
@@ -282,6 +308,7 @@ def make_book() -> FactBook:
         ),
         digest="0" * 64,
         seen_at=date(2026, 11, 30),
+        pipelines={PIPELINE.id: PIPELINE},
     )
 
 

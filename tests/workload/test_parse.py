@@ -91,6 +91,8 @@ def test_every_reason_can_be_explained_and_none_is_dead(book):
         {"model": LLAMA, "quantization": "gguf-q4_k_m"},
         {"model": LLAMA, "task": "pretrain"},
         {"model": LLAMA, "task": "full_finetune", "engine": "torchtune"},
+        {"model": "stabilityai/sdxl", "images.pipeline_offload": "model"},
+        {"model": "stabilityai/sdxl", "images.width": 512},
     ]
     for said in requests:
         parsed = parse(request_from_flags(said), book)
@@ -339,7 +341,7 @@ def test_limits_are_carried_over(book):
         ({"model": "meta-llama/Llama-2-7b-hff"}, Code.UNKNOWN_NAME, "--model", LLAMA),
         ({"model": "stabilityai/sdxl"}, Code.NOT_YET, "--model", "choose"),
         ({"model": "stabilityai/sdxl", "task": "lora"}, Code.NOT_YET, "--model", "choose"),
-        ({"task": "diffusion"}, Code.NOT_YET, "--task", "choose"),
+        ({"task": "diffusion"}, Code.NOT_YET, "--model", "choose"),
         ({"task": "render"}, Code.NOT_YET, "--task", "choose"),
     ],
 )

@@ -80,7 +80,8 @@ def test_an_answer_or_findings_with_what_where_and_the_next_step(book, table, sa
     severities = {finding.severity for finding in findings}
     if isinstance(answer, Parsed):
         assert severities <= {Severity.WARNING}
-        assert (answer.workload.training is None) != (answer.workload.serving is None)
+        work = answer.workload
+        assert sum(sizes is not None for sizes in (work.training, work.serving, work.images)) == 1
         assert all(a.key in KEYS and a.value and a.why for a in answer.workload.assumptions)
         assert not {a.key for a in answer.workload.assumptions} & set(said)
     else:

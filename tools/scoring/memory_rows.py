@@ -133,6 +133,8 @@ def asked(row: Row, task: str, engine: str) -> dict[str, object]:
         keys["precision"] = row.text("compute_dtype")
     if task == "inference":
         keys["serving"] = _serving(row)
+    elif task == "diffusion":
+        keys["images"] = _images(row)
     else:
         keys["training"] = _training(row, task)
     return keys
@@ -150,6 +152,20 @@ def _serving(row: Row) -> dict[str, object]:
         "context_tokens": max(total, prompt + max(1, new)),
         "concurrency": max(1, row.whole("norm_batch", 1)),
     }
+
+
+OFFLOADS = {"model cpu offload": "model", "sequential cpu offload": "sequential"}
+
+
+def _images(row: Row) -> dict[str, object]:
+    if row.text("task") != "inference":
+        raise NotScored("training of a diffusion model")
+    sides = re.search(r"(\d{2,4})\s*x\s*(\d{2,4})", row.text("notes"))
+    keys: dict[str, object] = {"at_once": max(1, row.whole("norm_batch", 1))}
+    keys["pipeline_offload"] = OFFLOADS.get(row.text("parallelism"), "none")
+    if sides:
+        keys |= {"width": int(sides[1]), "height": int(sides[2])}
+    return keys
 
 
 def _training(row: Row, task: str) -> dict[str, object]:

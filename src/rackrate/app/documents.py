@@ -156,8 +156,17 @@ def workload_doc(work: Workload) -> WorkloadDoc:
     if training is not None:
         context, batch = training.sequence_tokens, training.micro_batch
         return WorkloadDoc(**common, context_tokens=context, batch=batch, tokens=training.tokens)
+    if work.images is not None:
+        return WorkloadDoc(
+            **common,
+            context_tokens=None,
+            batch=work.images.at_once,
+            image_width=work.images.width,
+            image_height=work.images.height,
+            offload=work.images.pipeline_offload,
+        )
     if serving is None:
-        raise ValueError("a workload trains or serves")
+        raise ValueError("a workload trains, serves or makes images")
     return WorkloadDoc(
         **common,
         context_tokens=serving.context_tokens,

@@ -109,7 +109,7 @@ def _count_doc(each: FitOn, card: Accelerator) -> FitOnDoc:
 
 def _now(workload: Workload, knob: str) -> int:
     """The value that a setting has."""
-    sizes = workload.training or workload.serving
+    sizes = workload.training or workload.serving or workload.images
     return int(getattr(sizes, knob.partition(".")[2]))
 
 

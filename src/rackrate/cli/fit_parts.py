@@ -18,6 +18,7 @@ _SIZES = {
     "serving.concurrency": "requests at once",
     "training.sequence_tokens": "sequence",
     "training.micro_batch": "micro-batch",
+    "images.at_once": "images at once",
 }
 _OF_THE_MODEL = frozenset({"context", "sequence"})
 

@@ -19,6 +19,7 @@ _HEADINGS = {
     "": "What to run",
     "training": "Training runs",
     "serving": "Inference: services and batches of requests",
+    "images": "Image generation",
     "use": "When the machine runs, and what is kept around it",
     "limits": "What a plan must keep to",
 }

@@ -134,6 +134,9 @@ PHASES = {
     "loss": "loss",
     "backward": "backward",
     "step": "optimizer step",
+    "encode": "text encoding",
+    "denoise": "denoising",
+    "picture": "VAE decoding",
 }
 
 BILL = {

@@ -11,6 +11,7 @@ from rackrate.facts.billing import BillingRules
 from rackrate.facts.engine import Engine
 from rackrate.facts.formats import WeightFormat
 from rackrate.facts.model import Model
+from rackrate.facts.pipeline import Pipeline
 from rackrate.money import ExchangeRates
 from rackrate.values import Value, field, replace
 
@@ -36,6 +37,7 @@ class FactBook(Value, frozen=True, kw_only=True):
     seen_at: date
     provider_ids: Mapping[str, str] = field(default_factory=dict)
     access: Mapping[str, tuple[AccessFact, ...]] = field(default_factory=dict)
+    pipelines: Mapping[str, Pipeline] = field(default_factory=dict)
 
     def rules_of(self, provider: str) -> BillingRules:
         """The rules of ``provider`` (resold offers: of the upstream name if known); empty when none were seen."""

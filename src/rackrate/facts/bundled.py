@@ -23,6 +23,7 @@ from rackrate.facts.book import FactBook
 from rackrate.facts.engine import Engine, versioned
 from rackrate.facts.lazy import LazyMapping
 from rackrate.facts.model import Model
+from rackrate.facts.pipeline import Pipeline, pipeline
 from rackrate.units import parse_day
 
 if TYPE_CHECKING:
@@ -65,6 +66,7 @@ def load(data: Path = DATA) -> FactBook:
         rates=rows.exchange_rates(_table(files["exchange_rates.csv"])),
         digest=digest,
         seen_at=seen_at,
+        pipelines=LazyMapping(_lines_by_id(files["pipelines.csv"]), _pipeline_maker(files["pipelines.csv"])),
     )
 
 
@@ -211,6 +213,11 @@ def _lines_by_id(text: str) -> dict[str, str]:
 def _model_maker(text: str) -> Callable[[str], Model]:
     header = text.partition("\n")[0]
     return lambda line: rows.model(_table(f"{header}\n{line}")[0])
+
+
+def _pipeline_maker(text: str) -> Callable[[str], Pipeline]:
+    header = text.partition("\n")[0]
+    return lambda line: pipeline(_table(f"{header}\n{line}")[0])
 
 
 def _engine_files(files: Files) -> dict[str, str]:

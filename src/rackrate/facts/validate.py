@@ -15,6 +15,7 @@ from rackrate.facts import (
     validate_cards,
     validate_files,
     validate_models,
+    validate_pipelines,
     validate_terms,
     validate_works,
 )
@@ -72,6 +73,7 @@ CHECKS: Mapping[str, Callable[[Known], Check]] = {
     "models.csv": validate_models.models_check,
     "denoisers.csv": validate_works.denoisers_check,
     "render_scores.csv": validate_works.render_check,
+    "pipelines.csv": validate_pipelines.pipelines_check,
     "formats.csv": _formats,
     "billing_rules.csv": validate_billing.billing_check,
     "providers.csv": validate_terms.providers_check,

@@ -27,6 +27,7 @@ class Known:
     def __init__(self, tables: Tables, today: date | None = None) -> None:
         self.today = today
         self.cards = {row.get("id", ""): row for row in tables.get("accelerators.csv", ())}
+        self.models = {row.get("id", "") for row in tables.get("models.csv", ())}
         self.formats = {row.get("id", "") for row in tables.get("formats.csv", ())}
         self.vendors = {row.get("vendor", "") for row in tables.get("accelerators.csv", ())}
         self.providers = {row.get("id", "") for row in tables.get("providers.csv", ())}

@@ -8,12 +8,13 @@ from rackrate.facts.engine import Engine
 from rackrate.facts.model import Model
 from rackrate.memory.estimate_types import MemoryEstimate
 from rackrate.memory.overhead import on_card
+from rackrate.memory.pipeline import PipelineDemand, picture_on, pipeline_demand
 from rackrate.memory.serving import ServingDemand, serve_on, serving_demand
 from rackrate.memory.training import TrainingDemand, train_on, training_demand
 from rackrate.workload.layout import Layout
 from rackrate.workload.workload import Task, Workload
 
-Demand = TrainingDemand | ServingDemand
+Demand = TrainingDemand | ServingDemand | PipelineDemand
 """What a workload needs of its cards in one layout, whatever they are."""
 
 
@@ -22,6 +23,8 @@ def demand(workload: Workload, layout: Layout, engine: Engine) -> Demand | Unkno
 
     Policies in which engines differ come from the engine's facts alone.
     """
+    if workload.task is Task.DIFFUSION:
+        return pipeline_demand(workload, layout, engine)
     missing = _missing(workload.model, workload.task)
     if missing is not None:
         return missing
@@ -38,6 +41,8 @@ def fit_on(needed: Demand, accelerator: Accelerator) -> MemoryEstimate | Unknown
     total = accelerator.memory_total_bytes
     if isinstance(total, Unknown):
         return total
+    if isinstance(needed, PipelineDemand):
+        return picture_on(needed, on_card(accelerator, total))
     card = on_card(accelerator, total, eager=needed.eager_context)
     return train_on(needed, card) if isinstance(needed, TrainingDemand) else serve_on(needed, card)
 
@@ -50,7 +55,7 @@ def estimate(workload: Workload, accelerator: Accelerator, layout: Layout, engin
 
 def _missing(model: Model, task: Task) -> Unknown | None:
     """What must be known of a model before its memory is, if it is not."""
-    if task in {Task.DIFFUSION, Task.RENDER}:
+    if task is Task.RENDER:
         return Unknown(f"memory of {task} is not modelled yet")
     if " enc " in f"{model.attention} " and " dec " in model.attention:
         return Unknown(f"{model.id} has an encoder and a decoder: not modelled yet")

@@ -19,6 +19,9 @@ class Phase(StrEnum):
     LOSS = "loss"
     BACKWARD = "backward"
     STEP = "step"
+    ENCODE = "encode"
+    DENOISE = "denoise"
+    PICTURE = "picture"
 
 
 class Metric(StrEnum):

@@ -13,9 +13,13 @@ from rackrate.memory.estimate_types import MemoryEstimate, Verdict
 from rackrate.values import Value, replace
 from rackrate.workload.layout import Layout
 from rackrate.workload.resolve import is_quantised
-from rackrate.workload.workload import Checkpointing, Serving, Task, Training, Workload
+from rackrate.workload.workload import Checkpointing, Images, Serving, Task, Training, Workload
 
 RANKS = (
+    "images.slicing",
+    "images.tiling",
+    "images.at_once",
+    "images.pipeline_offload",
     "training.micro_batch",
     "training.checkpointing",
     "serving.concurrency",
@@ -28,6 +32,8 @@ RANKS = (
     "limits.gpu_counts",
     "serving.context_tokens",
     "training.sequence_tokens",
+    "images.width",
+    "images.height",
 )
 """Workload keys from the smallest change to the largest: what costs time, then numerics, money, the job itself."""
 
@@ -35,6 +41,12 @@ ROUND_TOKENS = 64
 """Token counts above a thousand are searched in steps of this many."""
 
 MOST_GPUS = 8
+OFFLOADS = ("none", "model", "sequential")
+"""Ways to keep networks in the host's memory, from the least time lost to the most."""
+
+ROUND_PIXELS = 64
+"""Sides of images are searched in steps of this many pixels."""
+
 BIT_CLASSES = (6.0, 5.0, 0.0)
 """Formats are tried by class: about 8 bits, 5 to 6, 4 and fewer."""
 
@@ -109,6 +121,8 @@ def _all_changes(case: Case, candidates: Candidates, wanted: Verdict) -> Iterato
         yield from _training_changes(case, case.workload.training, candidates, wanted)
     if case.workload.serving is not None:
         yield from _serving_changes(case, case.workload.serving, wanted)
+    if case.workload.images is not None:
+        yield from _image_changes(case, case.workload.images, wanted)
     yield from _format_changes(case, candidates, wanted)
     yield _first("engine", case.engine.id, _other_engines(case, candidates), wanted)
     yield _first("limits.gpu_counts", str(case.layout.gpus), _wider(case), wanted)
@@ -133,6 +147,23 @@ def _training_changes(case: Case, now: Training, candidates: Candidates, wanted:
     if not now.pure_16bit and not case.workload.task.trains_adapters:
         pure = [("true", _with_training(case, replace(now, pure_16bit=True)))]
         yield _first("training.pure_16bit", "false", pure, wanted)
+
+
+def _image_changes(case: Case, now: Images, wanted: Verdict) -> Iterator[Change | None]:
+    if not now.slicing and now.at_once > 1:
+        yield _first("images.slicing", "false", [("true", _with_images(case, replace(now, slicing=True)))], wanted)
+    if not now.tiling:
+        yield _first("images.tiling", "false", [("true", _with_images(case, replace(now, tiling=True)))], wanted)
+    yield _largest("images.at_once", now.at_once, lambda n: _with_images(case, replace(now, at_once=n)), wanted)
+    more = OFFLOADS[OFFLOADS.index(now.pipeline_offload) + 1 :]
+    options = [(mode, _with_images(case, replace(now, pipeline_offload=mode))) for mode in more]
+    yield _first("images.pipeline_offload", now.pipeline_offload, options, wanted)
+    yield _largest("images.width", now.width, lambda n: _with_images(case, replace(now, width=n)), wanted)
+    yield _largest("images.height", now.height, lambda n: _with_images(case, replace(now, height=n)), wanted)
+
+
+def _with_images(case: Case, images: Images) -> Case:
+    return replace(case, workload=replace(case.workload, images=images))
 
 
 def _other_engines(case: Case, candidates: Candidates) -> list[tuple[str, Case]]:
@@ -261,7 +292,8 @@ def _first(knob: str, before: str, options: list[tuple[str, Case]], wanted: Verd
 
 def _largest(knob: str, now: int, changed: Callable[[int], Case], wanted: Verdict) -> Change | None:
     """The largest value below ``now`` that reaches the verdict (need never falls as the value grows)."""
-    step = ROUND_TOKENS if now > 1000 and knob.endswith("_tokens") else 1  # noqa: PLR2004
+    step = ROUND_PIXELS if knob in {"images.width", "images.height"} else 1
+    step = ROUND_TOKENS if now > 1000 and knob.endswith("_tokens") else step  # noqa: PLR2004
     low, high = 0, -(-now // step)
     best: MemoryEstimate | None = None
     while high - low > 1:

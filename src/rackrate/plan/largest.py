@@ -13,7 +13,7 @@ from rackrate.plan.shapes import Estimator
 from rackrate.plan.slices import mig_slice
 from rackrate.values import Value, replace
 from rackrate.workload.layout import Layout
-from rackrate.workload.workload import Serving, Training
+from rackrate.workload.workload import Images, Serving, Training
 
 MOST_TOKENS, MOST_AT_ONCE = 2**22, 2**14
 """Where the search ends: longer contexts and larger batches than anyone runs."""
@@ -52,7 +52,14 @@ def largest(case: Case) -> tuple[Largest, ...]:
             _largest("serving.context_tokens", context, lambda n: _served(case, lengthened(serving, n))),
             _largest("serving.concurrency", MOST_AT_ONCE, lambda n: _served(case, replace(serving, concurrency=n))),
         )
+    if case.workload.images is not None:
+        images = case.workload.images
+        return (_largest("images.at_once", MOST_AT_ONCE, lambda n: _pictured(case, replace(images, at_once=n))),)
     return ()
+
+
+def _pictured(case: Case, images: Images) -> bool:
+    return _holds(replace(case, workload=replace(case.workload, images=images)))
 
 
 def lengthened(serving: Serving, context: int) -> Serving:

@@ -31,6 +31,8 @@ def estimate(
     nothing fits in the KV cache. Intervals are of 80 %, as wide as
     published rows scatter, and never above the physical ceiling.
     """
+    if workload.images is not None:
+        return Unknown(f"speed of {workload.task} is not part of plans yet")
     one = replica(workload, accelerator, layout, engine)
     if isinstance(one, Unknown):
         return one

@@ -18,7 +18,10 @@ def spread_shorthands(draft: Draft, task: Task) -> None:
     for key in KEYS.values():
         if key.stands_for is None or key.path not in draft:
             continue
-        target = key.stands_for[0 if task.trains else 1]
+        target = key.stands_for[0 if task.trains else 2 if task is Task.DIFFUSION else 1]
+        if not target:
+            _refuse_shorthand(draft, key.path, task)
+            continue
         if target in draft and draft.said(target) != draft.said(key.path):
             loser = _outranked(draft, key.path, target)
             if loser is None:
@@ -29,11 +32,22 @@ def spread_shorthands(draft: Draft, task: Task) -> None:
         draft.origins[target] = draft.origins.get(key.path, "")
 
 
+def _refuse_shorthand(draft: Draft, path: str, task: Task) -> None:
+    draft.problem(
+        path,
+        Code.CONFLICT,
+        f"{path} with {task}",
+        f"a key that matters to {task}",
+        "leave it out, or choose another task",
+    )
+    draft.drop(path)
+
+
 def check_scopes(draft: Draft, task: Task, *, online: bool) -> None:
     """Refuse keys that have no meaning for this task; those of a file are dropped when a flag chose the task."""
     scopes = _scopes(task, online=online)
     chosen_by_flag = draft.by_flag("task") or draft.by_flag("serving.mode")
-    what = task.value if task.trains else f"{'online' if online else 'offline'} inference"
+    what = task.value if task.trains or task is Task.DIFFUSION else f"{'online' if online else 'offline'} inference"
     for key in [key for key in KEYS.values() if key.path in draft and key.scope not in scopes]:
         say = draft.warning if chosen_by_flag and not draft.by_flag(key.path) else draft.problem
         say(key.path, Code.CONFLICT, f"{key.path} with {what}", f"a key that matters to {what}", _way_out(key, task))
@@ -43,6 +57,8 @@ def check_scopes(draft: Draft, task: Task, *, online: bool) -> None:
 def _scopes(task: Task, *, online: bool) -> set[str]:
     if task.trains:
         return {"any", "training", "job"} | ({"adapters"} if task.trains_adapters else set())
+    if task is Task.DIFFUSION:
+        return {"any", "images", "job"}
     return {"any", "serving", "online"} if online else {"any", "serving", "offline", "job"}
 
 
@@ -55,6 +71,7 @@ def _way_out(key: Key, task: Task) -> str:
         if task is Task.INFERENCE
         else "choose task inference",
         "offline": "choose serving.mode offline" if task is Task.INFERENCE else "choose task inference",
+        "images": "choose task diffusion",
         "job": "give serving.requests for a batch job",
     }
     return f"leave it out, or {where[key.scope]}"
@@ -66,7 +83,7 @@ def check_sizes(draft: Draft, task: Task, *, online: bool) -> None:
         _check_data_size(draft)
         _check_batches(draft)
         _check_rows(draft)
-    else:
+    elif task is not Task.DIFFUSION:
         _check_request(draft)
         if not online and "serving.requests" not in draft:
             draft.problem(

@@ -8,10 +8,11 @@ from rackrate.facts.accelerator import Precision
 from rackrate.facts.engine import Engine
 from rackrate.facts.formats import WeightFormat
 from rackrate.facts.model import Model
+from rackrate.facts.pipeline import Pipeline
 from rackrate.units import GB
 from rackrate.workload.draft import Draft
 from rackrate.workload.resolve import Chosen
-from rackrate.workload.workload import NOT_HOSTED, Checkpointing, Serving, Task, Training, Use
+from rackrate.workload.workload import NOT_HOSTED, Checkpointing, Images, Serving, Task, Training, Use
 
 _TOKENS_PER_PRETRAIN_STEP = 2**21  # GPT-3 6.7B and 13B: arXiv 2005.14165, table 2.1
 _TOKENS_PER_PARAMETER = 20  # arXiv 2203.15556
@@ -159,6 +160,22 @@ def _cache_bits(draft: Draft, precision: Precision) -> int:
     return _CACHE_BITS[draft.choose("serving.cache_precision", plain, "same_as_precision")]
 
 
+# ---------------------------------------------------------------- images
+
+
+def decide_images(draft: Draft, pipeline: Pipeline) -> Images:
+    """The sizes of image generation, with the defaults of the key table."""
+    return Images(
+        pipeline=pipeline,
+        width=draft.choose("images.width", pipeline.side, "trained_size"),
+        height=draft.choose("images.height", pipeline.side, "trained_size"),
+        at_once=draft.constant("images.at_once", int),
+        pipeline_offload=draft.constant("images.pipeline_offload", str),
+        slicing=draft.said("images.slicing") is True,
+        tiling=draft.said("images.tiling") is True,
+    )
+
+
 # ---------------------------------------------------------------- use
 
 
@@ -226,6 +243,8 @@ def default_disk_bytes(model: Model, weights: WeightFormat, task: Task) -> float
 
 
 def _result_bytes(model: Model, task: Task) -> tuple[float, str]:
+    if task is Task.DIFFUSION:
+        return 0.0, "images_not_counted"
     if task.trains_adapters:
         return 1.0 * GB, "results_uploaded"
     return (2.0 * model.params_total, "results_uploaded") if task.trains else (0.0, "text_is_small")

@@ -8,10 +8,10 @@ from typing import Literal
 from rackrate.values import Value, field
 
 Kind = Literal["whole", "number", "count", "bytes", "hours", "choice", "text", "list", "whole_list", "money", "switch"]
-Scope = Literal["any", "training", "adapters", "serving", "online", "offline", "job"]
+Scope = Literal["any", "training", "adapters", "serving", "online", "offline", "job", "images"]
 """For which workloads a key has a meaning; a job is training or offline inference."""
 
-SECTIONS = ("training", "serving", "use", "limits")
+SECTIONS = ("training", "serving", "images", "use", "limits")
 
 
 class Key(Value, frozen=True, kw_only=True):
@@ -20,8 +20,8 @@ class Key(Value, frozen=True, kw_only=True):
     ``default`` is the constant taken when nothing is said, for the reason
     ``why`` (a code of ``reasons``); ``rule`` says in words how a default that
     is no constant is found. ``spellings`` are other ways to write a choice,
-    ``known_as`` the key's names in other tools, ``stands_for`` the training
-    and the serving key that a shorthand sets, ``names`` the kind of id it takes.
+    ``known_as`` the key's names in other tools, ``stands_for`` the training,
+    serving and images key that a shorthand sets (empty: none), ``names`` the kind of id it takes.
     """
 
     path: str
@@ -41,7 +41,7 @@ class Key(Value, frozen=True, kw_only=True):
     example: str = ""
     names: str = ""
     known_as: tuple[str, ...] = ()
-    stands_for: tuple[str, str] | None = None
+    stands_for: tuple[str, str, str] | None = None
 
     @property
     def is_switch(self) -> bool:

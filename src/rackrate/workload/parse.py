@@ -8,7 +8,7 @@ from rackrate.money import currency_code
 from rackrate.problems import Code, Finding
 from rackrate.values import Value
 from rackrate.workload.checks import check_limits, check_scopes, check_sizes, spread_shorthands
-from rackrate.workload.decide import decide_serving, decide_training, decide_use
+from rackrate.workload.decide import decide_images, decide_serving, decide_training, decide_use
 from rackrate.workload.draft import Draft
 from rackrate.workload.keys import KEYS
 from rackrate.workload.named import (
@@ -25,7 +25,7 @@ from rackrate.workload.requirements import requirements
 from rackrate.workload.resolve import is_quantised, resolve
 from rackrate.workload.workload import Budget, Limits, Task, Workload
 
-_NOT_YET = {Task.DIFFUSION, Task.RENDER}
+_NOT_YET = {Task.RENDER}
 _NOW = ", ".join(task.value for task in Task if task not in _NOT_YET)
 _ORDER = {path: place for place, path in enumerate(KEYS)}
 
@@ -57,7 +57,8 @@ def parse(request: Request, book: FactBook) -> Parsed | tuple[Finding, ...]:
     if draft.refused or chosen is None:
         return tuple(draft.findings)
     training = decide_training(draft, task, chosen) if task.trains else None
-    serving = None if task.trains else decide_serving(draft, chosen, online=online)
+    images = decide_images(draft, book.pipelines[chosen.model.id]) if task is Task.DIFFUSION else None
+    serving = None if task.trains or images else decide_serving(draft, chosen, online=online)
     workload = Workload(
         model=chosen.model,
         task=task,
@@ -68,6 +69,7 @@ def parse(request: Request, book: FactBook) -> Parsed | tuple[Finding, ...]:
         engine_id=chosen.engine.id,
         training=training,
         serving=serving,
+        images=images,
         display_currency=currency,
         assumptions=tuple(sorted(draft.assumptions, key=lambda a: _ORDER[a.key])),
     )
@@ -109,6 +111,9 @@ def _task(draft: Draft, request: Request, book: FactBook) -> Task | None:
             'give task = "inference", or the training task meant',
         )
         return None
+    if "images" in sections and not {"training", "serving"} & sections:
+        draft.assume("task", Task.DIFFUSION.value, "asked_sizes")
+        return Task.DIFFUSION
     if "training" not in sections:
         draft.assume("task", Task.INFERENCE.value, "no_training_sizes")
         return Task.INFERENCE
@@ -130,7 +135,7 @@ def _refuse_for_now(draft: Draft, task: str) -> None:
 
 def _online(draft: Draft, task: Task) -> bool:
     """Whether inference is a service: as given, else unless a number of requests makes it a batch job."""
-    if task.trains:
+    if task.trains or task is Task.DIFFUSION:
         return False
     offline = "serving.requests" in draft
     default, why = ("offline", "requests_given") if offline else ("online", "a_service")

@@ -53,6 +53,10 @@ REASONS = {
     "little_law": "rate x time of one request (Little's law), at the latency targets or else those of "
     "MLPerf Inference's interactive Llama 2 70B: 450 ms and 40 ms a token "
     "(mlcommons/inference_policies inference_rules.adoc)",
+    "one_image": "one image at a time needs the least memory",
+    "all_on_card": "every network stays on the card: fastest where it fits",
+    "trained_size": "the size that the pipeline was trained for",
+    "images_not_counted": "how many images are made was not asked; each is about a megabyte",
     "always_on": "a service that never sleeps",
     "one_month": "the period in which most services are compared",
     "one_session": "the job is done without a break",

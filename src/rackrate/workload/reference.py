@@ -42,6 +42,7 @@ _TITLES = {
     "": "What to run",
     "training": "[training]: sizes of a training run",
     "serving": "[serving]: sizes of an inference job",
+    "images": "[images]: sizes of image generation",
     "use": "[use]: when the machine runs, and what is kept around it",
     "limits": "[limits]: what a plan must keep to",
 }
@@ -52,6 +53,7 @@ _SCOPES = {
     "serving": "Inference only.",
     "online": "Online inference only.",
     "offline": "Offline inference only.",
+    "images": "Diffusion only.",
     "job": "Training and offline inference only.",
 }
 

@@ -10,7 +10,7 @@ from rackrate.facts.engine import Engine
 from rackrate.facts.formats import WeightFormat
 from rackrate.facts.model import Model
 from rackrate.problems import Code
-from rackrate.values import Value
+from rackrate.values import Value, replace
 from rackrate.workload.draft import Draft
 from rackrate.workload.named import named_engine, named_format, named_model
 from rackrate.workload.workload import Task
@@ -26,6 +26,7 @@ _USUAL_ENGINES = {
     Task.QLORA: ("peft-trl", "axolotl", "torchtune"),
     Task.FULL_FINETUNE: ("fsdp", "deepspeed", "axolotl", "torchtune"),
     Task.PRETRAIN: ("fsdp", "deepspeed"),
+    Task.DIFFUSION: ("diffusers",),
 }
 _OWN_ENGINES = {"gguf": "llama.cpp"}
 """Formats that one engine made and most others load as a sideline, by the first word of their ids."""
@@ -44,7 +45,7 @@ def resolve(draft: Draft, task: Task, vendors: tuple[str, ...], book: FactBook) 
     """All names looked up and the rest chosen; None when that fails, which the draft's findings then say."""
     model, engine, weights = named_model(draft, book), named_engine(draft, book), named_format(draft, book)
     if model is not None:
-        _check_model(draft, task, model)
+        _check_pipeline(draft, model, book) if task is Task.DIFFUSION else _check_model(draft, task, model)
     if engine is not None:
         _check_engine(draft, task, engine, book)
         _check_vendors(draft, engine, vendors)
@@ -59,6 +60,8 @@ def resolve(draft: Draft, task: Task, vendors: tuple[str, ...], book: FactBook) 
         engine = _default_engine(draft, task, weights, vendors, book)
     elif weights.id not in engine.weight_formats:
         _refuse_pair(draft, engine, weights, book)
+    if task is Task.DIFFUSION:  # downloads and disks hold all networks, not the denoiser alone
+        model = replace(model, params_total=book.pipelines[model.id].params_total)
     return None if engine is None else Chosen(model=model, engine=engine, weights=weights, precision=precision)
 
 
@@ -71,6 +74,18 @@ _FEWEST_PLAIN_BITS = 16
 def is_quantised(weights: WeightFormat) -> bool:
     """Whether the format keeps fewer than 16 bits of a weight."""
     return weights.bits_per_weight < _FEWEST_PLAIN_BITS
+
+
+def _check_pipeline(draft: Draft, model: Model, book: FactBook) -> None:
+    """Memory follows from the shapes of a pipeline's networks, which are known for bundled pipelines."""
+    if model.id not in book.pipelines:
+        draft.problem(
+            "model",
+            Code.NOT_YET,
+            f"{model.id} ({model.modality}) for {Task.DIFFUSION}",
+            "a pipeline for images whose networks are known",
+            f"choose one of {', '.join(book.pipelines)}",
+        )
 
 
 def _check_model(draft: Draft, task: Task, model: Model) -> None:

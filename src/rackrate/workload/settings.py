@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from rackrate.workload.workload import Budget, Limits, Serving, Training, Use, Workload
+from rackrate.workload.workload import Budget, Images, Limits, Serving, Training, Use, Workload
 
 Setting = str | int | float | bool | list[str] | list[int]
 
@@ -23,6 +23,8 @@ def settings(workload: Workload) -> Mapping[str, Setting]:
         found |= _training(workload.training, adapters=workload.task.trains_adapters)
     if workload.serving is not None:
         found |= _serving(workload.serving)
+    if workload.images is not None:
+        found |= _images(workload.images)
     found |= _use(workload.use, online=workload.is_service) | _limits(workload.limits)
     return {path: value for path, value in found.items() if value is not None and value != []}
 
@@ -61,6 +63,17 @@ def _serving(serving: Serving) -> dict[str, Setting | None]:
         "serving.output_token_ms": _ms(serving.max_s_per_output_token),
         "serving.hosted": serving.hosted or None,
         "serving.cache_precision": {32: "fp32", 16: "bf16", 8: "fp8"}[serving.cache_bits],
+    }
+
+
+def _images(images: Images) -> dict[str, Setting | None]:
+    return {
+        "images.width": images.width,
+        "images.height": images.height,
+        "images.at_once": images.at_once,
+        "images.pipeline_offload": images.pipeline_offload,
+        "images.slicing": images.slicing or None,
+        "images.tiling": images.tiling or None,
     }
 
 

@@ -8,6 +8,7 @@ from enum import StrEnum
 from rackrate.facts.accelerator import Precision
 from rackrate.facts.formats import WeightFormat
 from rackrate.facts.model import Model
+from rackrate.facts.pipeline import Pipeline
 from rackrate.money import Money
 from rackrate.values import Value
 
@@ -107,6 +108,23 @@ class Serving(Value, frozen=True, kw_only=True):
     hosted: str = ""
 
 
+class Images(Value, frozen=True, kw_only=True):
+    """Sizes of image generation: ``at_once`` images of ``width`` x ``height`` pixels are made at a time.
+
+    ``pipeline_offload``: what waits in the host's memory (``none``; ``model``, every
+    network but the one at work; ``sequential``, every layer but one).
+    ``slicing``: the VAE decodes one image after the other; ``tiling``: one tile.
+    """
+
+    pipeline: Pipeline
+    width: int
+    height: int
+    at_once: int
+    pipeline_offload: str
+    slicing: bool
+    tiling: bool
+
+
 class Budget(Value, frozen=True, kw_only=True):
     """The most that may be spent, for the whole job or per period (``total``, ``hour``, ``day``, ``month``)."""
 
@@ -159,7 +177,7 @@ class Assumption(Value, frozen=True, kw_only=True):
 
 
 class Workload(Value, frozen=True, kw_only=True):
-    """One job or service to plan for; ``training`` or ``serving`` is set according to ``task``.
+    """One job or service to plan for; ``training``, ``serving`` or ``images`` is set according to ``task``.
 
     ``display_currency`` is the currency in which costs are compared and shown.
     """
@@ -173,6 +191,7 @@ class Workload(Value, frozen=True, kw_only=True):
     engine_id: str
     training: Training | None = None
     serving: Serving | None = None
+    images: Images | None = None
     display_currency: str = "USD"
     assumptions: tuple[Assumption, ...] = ()
 

@@ -94,9 +94,12 @@ class WorkloadDoc(Part, frozen=True, kw_only=True):
     engine: str
     precision: str
     weight_format: str
-    context_tokens: int
+    context_tokens: int | None
     batch: int
     tokens: float | None = None
+    image_width: int | None = None
+    image_height: int | None = None
+    offload: str | None = None
     prompt_tokens: int | None = None
     output_tokens: int | None = None
     concurrency: int | None = None
