@@ -10,9 +10,10 @@ from rackrate.app.asking import read_workload
 from rackrate.app.context import facts
 from rackrate.evidence import known
 from rackrate.facts.accelerator import Precision
-from rackrate.memory.activations import Pass, norm_bytes
+from rackrate.memory.activations import norm_bytes
 from rackrate.memory.estimate_types import Verdict
 from rackrate.memory.kv_cache import cache_shape, layer_bytes_per_token
+from rackrate.memory.layer_pass import Pass
 from rackrate.memory.stages import Stage
 from rackrate.problems import Refused
 from rackrate.values import replace

@@ -2,13 +2,12 @@ import pytest
 
 from rackrate.facts.accelerator import Precision
 from rackrate.memory.activations import (
-    Pass,
     checkpoint_bytes_per_token,
-    element_bytes,
-    inference_bytes_per_token,
     saved_bytes_per_token,
     selective_bytes_per_token,
 )
+from rackrate.memory.inference_activations import inference_bytes_per_token
+from rackrate.memory.layer_pass import Pass, element_bytes
 from rackrate.memory.logits import Loss, loss_bytes
 from rackrate.values import replace
 

@@ -4,7 +4,7 @@ import pytest
 from tests.memory.build import GIB, card, likely, measure, serve, train, with_training
 
 from rackrate.facts.accelerator import Precision
-from rackrate.memory.activations import eager_prefill_bytes_per_token, planned_graph_bytes
+from rackrate.memory.inference_activations import eager_prefill_bytes_per_token, planned_graph_bytes
 from rackrate.workload.layout import Layout
 from rackrate.workload.workload import Checkpointing, Task
 

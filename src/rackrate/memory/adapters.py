@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from rackrate.facts.model import Model
-from rackrate.memory.activations import ALL_TARGETS, mlp_width, value_width
+from rackrate.memory.layer_inputs import ALL_TARGETS, mlp_width, value_width
 from rackrate.memory.weights import attention_layers, dense_layers, key_width, query_width
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from rackrate.evidence import Range, Unknown
 from rackrate.facts.engine import Engine, TrainingPolicy
-from rackrate.memory.activations import FP32_BYTES, Pass, element_bytes
 from rackrate.memory.adapters import adapter_params, expanded, magnitude_params
 from rackrate.memory.estimate_types import Component, MemoryEstimate, Metric
+from rackrate.memory.layer_pass import FP32_BYTES, Pass, element_bytes
 from rackrate.memory.overhead import COLLECTIVE_BYTES, UNNAMED, OnCard
 from rackrate.memory.phases import TRAINING, by_phase, highest, part, verdict
 from rackrate.memory.stages import Stage, stages

@@ -7,13 +7,13 @@ from rackrate.memory.activations import (
     checkpoint_bytes_per_token,
     final_norm_bytes,
     first_norm_bytes_per_token,
-    left_input_bytes,
     running_bytes_per_token,
     saved_bytes_per_token,
     selective_bytes_per_token,
 )
 from rackrate.memory.adapters import output_widths
 from rackrate.memory.estimate_types import Component, Phase
+from rackrate.memory.layer_inputs import left_input_bytes
 from rackrate.memory.logits import LISTED_FORWARD, LISTED_LEFT, Loss, loss_bytes
 from rackrate.memory.phases import part
 from rackrate.memory.training_states import FORWARD, UNTIL_STEP, ZERO_GRADIENTS, Setting

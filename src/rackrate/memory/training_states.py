@@ -5,8 +5,8 @@ from __future__ import annotations
 from rackrate.evidence import Unknown
 from rackrate.facts.engine import TrainingPolicy
 from rackrate.facts.formats import WeightFormat
-from rackrate.memory.activations import FP32_BYTES, Pass
 from rackrate.memory.estimate_types import Component, Phase
+from rackrate.memory.layer_pass import FP32_BYTES, Pass
 from rackrate.memory.optimizer import state_bytes, step_temporary_bytes
 from rackrate.memory.overhead import BUCKET_ELEMENTS
 from rackrate.memory.phases import part

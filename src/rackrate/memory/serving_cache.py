@@ -1,0 +1,152 @@
+"""Inference: the KV cache of one card beside everything else, and the room that is left for it."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Sequence
+
+from rackrate.evidence import Range
+from rackrate.facts.engine import ServingPolicy
+from rackrate.memory.estimate_types import CacheRoom, Component, Phase
+from rackrate.memory.kv_cache import CacheShape
+from rackrate.memory.overhead import GROWTH_SLACK
+from rackrate.memory.phases import SERVING, by_phase, highest, part
+from rackrate.values import Value
+from rackrate.workload.workload import Serving
+
+
+class Card(Value, frozen=True, kw_only=True):
+    """One card of an inference job: what it holds beside the cache, and how its cache grows.
+
+    ``visible`` bytes are what programs can allocate, ``context`` the driver's
+    own part of them, ``rest`` everything but cache and context, ``shape`` None
+    for a model without a cache, ``layers`` those of the stage.
+    """
+
+    serving: Serving
+    policy: ServingPolicy
+    visible: float
+    context: Range
+    layers: int
+    rest: tuple[Component, ...]
+    shape: CacheShape | None
+    note: str
+
+    @property
+    def context_tokens(self) -> int:
+        """Tokens of one full sequence in the cache."""
+        serving = self.serving
+        if self.policy.cache_tokens == "output":
+            return max(serving.output_tokens, 1)
+        return max(serving.context_tokens, serving.prompt_tokens + serving.output_tokens, 1)
+
+    @property
+    def sequence(self) -> Range:
+        """Cache of one full sequence."""
+        return self.shape.sequence_bytes(self.context_tokens) if self.shape is not None else Range(0.0, 0.0, 0.0)
+
+    @property
+    def room(self) -> Range:
+        """Room for the cache; negative when the rest alone is too much."""
+        return room_bytes(self.policy, self.visible, self.context, self.rest)
+
+    def sequences(self, room: Range) -> int:
+        """How many full sequences ``room`` holds (any number of them without a cache)."""
+        each = self.sequence.likely
+        return max(0, math.floor(room.likely / each)) if each > 0 else sys.maxsize
+
+
+def room_bytes(policy: ServingPolicy, visible: float, context: Range, rest: Sequence[Component]) -> Range:
+    """What is left for the cache beside everything else; negative when that alone is too much.
+
+    Engines differ in what their share is a share of. ``total``: everything of
+    the engine within share x visible, the CUDA context outside it, because the
+    engine measures from after the context was made (vLLM
+    v1/worker/gpu_worker.py init_device, utils/mem_utils.py memory_profiling).
+    ``static``: weights and cache within share x what is free once the
+    collectives are up, the rest beside it (SGLang model_runner.py
+    init_torch_distributed, profile_max_num_token). ``free``:
+    the cache takes a share of what is left (TensorRT-LLM KvCacheConfig
+    free_gpu_memory_fraction). Without a share: all that is left.
+    """
+    engine = highest(by_phase(rest, SERVING))[1]
+    share = policy.memory_share
+    if share is not None and policy.share_of == "total":
+        return _less(share * visible, engine)
+    left = _less(visible - context.likely, engine)
+    if share is None:
+        return left
+    if policy.share_of == "free":
+        return left.scaled(share)
+    free = visible - context.likely - likely_bytes(rest, "non_torch")
+    static = share * free - likely_bytes(rest, "weights")
+    return Range(min(left.low, static), min(left.likely, static), min(left.high, static))
+
+
+def _less(total: float, used: Range) -> Range:
+    return Range(total - used.high, total - used.likely, total - used.low)
+
+
+def likely_bytes(parts: Sequence[Component], name: str) -> float:
+    """The likely bytes of the parts called ``name``."""
+    return sum(p.bytes.likely for p in parts if p.name == name)
+
+
+def with_cache(card: Card, cache: Range, asked: int) -> tuple[Component, ...]:
+    """All parts of one card with ``cache`` bytes of KV cache for ``asked`` sequences.
+
+    A cache that grows by concatenation leaves holes in the allocator's pool.
+    """
+    whole = (*card.rest, part("cuda_context", card.context))
+    if card.shape is None:
+        return whole
+    if card.policy.continuous_batching or card.policy.memory_share is not None:
+        return (*whole, part("kv_cache", cache, note=card.note))
+    moving = cache.likely + likely_bytes(card.rest, "activations")
+    slack = part("allocator_slack", GROWTH_SLACK.scaled(moving))
+    if not card.policy.eager_prefill or card.policy.cache_tokens == "output":
+        phases = SERVING if card.policy.eager_prefill else ()
+        return (*whole, part("kv_cache", cache, *phases, note=card.note), slack)
+    return (*whole, *_growing_cache(card, cache, asked), slack)
+
+
+def _growing_cache(card: Card, cache: Range, asked: int) -> list[Component]:
+    """A cache that grows by concatenation: the prompt's while it is read, all of it at the end.
+
+    While a layer's keys are put together the old ones are still there: half a
+    layer's cache (transformers cache_utils.py DynamicCache.update); code that
+    hands tuples around holds the whole old cache until the step ends
+    (``cache_copies`` 2, generation/utils.py before 4.45).
+    """
+    assert card.shape is not None
+    prompt = card.shape.sequence_bytes(card.serving.prompt_tokens).scaled(asked)
+    extra = card.policy.cache_copies - 1.0 + 0.5 / card.layers
+    return [
+        part("kv_cache", cache, Phase.DECODE, note=card.note),
+        part("prompt_cache", prompt, Phase.PREFILL, note=card.note),
+        part("cache_copy", cache.likely * extra, Phase.DECODE),
+    ]
+
+
+def capped(demand: Range, limit: float, least: Range) -> Range:
+    """``demand`` cut at ``limit``, but never under the ``least`` that the engine needs."""
+    return Range(
+        min(demand.low, max(limit, least.low)),
+        min(demand.likely, max(limit, least.likely)),
+        min(demand.high, max(limit, least.high)),
+    )
+
+
+def cache_room(card: Card, room: Range) -> CacheRoom | None:
+    """What ``room`` holds of the cache; None for a model without one."""
+    if card.shape is None:
+        return None
+    left = Range(max(0.0, room.low), max(0.0, room.likely), max(0.0, room.high))
+    return CacheRoom(
+        bytes_per_token=card.shape.bytes_per_token(card.context_tokens),
+        room_bytes=left,
+        tokens=left.scaled(card.context_tokens / card.sequence.likely),
+        context_tokens=card.context_tokens,
+        full_sequences=card.sequences(left),
+    )

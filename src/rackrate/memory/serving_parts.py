@@ -1,0 +1,136 @@
+"""Inference: everything on one card but its KV cache and its CUDA context."""
+
+from __future__ import annotations
+
+import math
+
+from rackrate.evidence import Range
+from rackrate.facts.engine import ServingPolicy
+from rackrate.memory.estimate_types import Component, Phase
+from rackrate.memory.inference_activations import (
+    eager_prefill_bytes_per_token,
+    inference_bytes_per_token,
+    planned_graph_bytes,
+)
+from rackrate.memory.kv_cache import rotary_table_bytes
+from rackrate.memory.layer_pass import element_bytes
+from rackrate.memory.logits import prompt_logit_bytes, sampler_bytes
+from rackrate.memory.phases import part
+from rackrate.memory.stages import Stage
+from rackrate.memory.weights import attention_layers, is_encoder, parameter_groups, qkv_params, weight_bytes
+from rackrate.values import replace
+from rackrate.workload.layout import Layout
+from rackrate.workload.workload import Serving, Workload
+
+ACTIVATION_SPREAD = (0.3, 0.3)
+"""Relative half widths of activations under and over the formula: kernels reuse buffers or keep a few more."""
+
+
+EAGER_SPREAD = (0.1, 0.1)
+"""The same where operations run one by one, as counted (Qwen2.5 tables of transformers 4.46)."""
+
+
+PLANNED_SPREAD = (0.1, 0.2)
+"""The same where a buffer is planned: newer builds of llama.cpp print up to 15 % more than is counted."""
+
+
+def rest_parts(workload: Workload, stage: Stage, layout: Layout, policy: ServingPolicy) -> tuple[Component, ...]:
+    """Everything on one card but its KV cache and its CUDA context."""
+    assert workload.serving is not None
+    model, serving = workload.model, workload.serving
+    form = replace(workload.weights, head_16bit=False) if policy.quantises_head else workload.weights
+    ties = not policy.quantises_head and form.id not in policy.unties
+    weights = weight_bytes(model, parameter_groups(model), stage, form, ties=ties) / layout.tensor
+    tokens, prompt = _prefill_tokens(serving, layout, policy)
+    working = _working_bytes(workload, layout, policy, tokens)
+    parts = [
+        part("weights", weights),
+        part("activations", _around(working, policy), Phase.PREFILL),
+        part("graphs", policy.graph_bytes),
+        part("non_torch", policy.non_torch_bytes),
+        *_code_parts(workload, stage, layout, policy),
+    ]
+    if stage.last and not is_encoder(model) and not policy.planned_graph:
+        vocabulary = model.vocab_size or 0
+        parts.append(part("sampler", sampler_bytes(_rows(serving, layout, policy), vocabulary), Phase.DECODE))
+        if policy.full_prompt_logits:
+            kept = tokens * 2 * (model.hidden_size or 0) if policy.eager_prefill else 0.0
+            beyond = max(0.0, prompt_logit_bytes(prompt, vocabulary) + kept - working)
+            parts.append(part("prompt_logits", beyond, Phase.PREFILL, note="beyond the activations freed by then"))
+    return tuple(parts)
+
+
+def _around(working: float, policy: ServingPolicy) -> Range:
+    if not policy.prefill_seen:
+        return Range(0.0, 0.0, working)
+    below, above = EAGER_SPREAD if policy.eager_prefill else ACTIVATION_SPREAD
+    if policy.planned_graph:
+        below, above = PLANNED_SPREAD
+    return Range.around(working, below=below, above=above)
+
+
+def _working_bytes(workload: Workload, layout: Layout, policy: ServingPolicy, tokens: int) -> float:
+    """What a layer holds for ``tokens`` tokens, the scores of its attention among them where they are made.
+
+    Scores: 16-bit products and mask sum, an FP32 copy and its softmax, 10 bytes
+    per head and pair of tokens (AutoAWQ modules/fused/attn.py). They and the
+    feed-forward block are not there at once. Engines with a cache of fixed size
+    make the scores of one batch against the whole of it (llama.cpp's compute
+    buffer without flash attention: FP32, 4 bytes).
+    """
+    model, size = workload.model, element_bytes(workload.precision)
+    if policy.planned_graph:
+        return planned_graph_bytes(model, tokens, _context(workload), scores=policy.score_bytes > 0)
+    if not policy.eager_prefill:
+        scores = policy.score_bytes * (model.attention_heads or 0) / layout.tensor * tokens * _context(workload)
+        return tokens * inference_bytes_per_token(model, layout.tensor, size) + scores
+    block = tokens * eager_prefill_bytes_per_token(model, size) / layout.tensor
+    if not policy.score_bytes or workload.serving is None:
+        return block
+    pairs = float(tokens * workload.serving.prompt_tokens)
+    heads = (model.attention_heads or 0) / layout.tensor
+    attention = tokens * inference_bytes_per_token(model, layout.tensor, size, attention_alone=True)
+    return max(block, attention + policy.score_bytes * heads * pairs)
+
+
+def _context(workload: Workload) -> int:
+    serving = workload.serving
+    return 0 if serving is None else max(serving.context_tokens, serving.prompt_tokens + serving.output_tokens)
+
+
+def _code_parts(workload: Workload, stage: Stage, layout: Layout, policy: ServingPolicy) -> list[Component]:
+    """What some engines' code holds beside the model: tables of angles, unpacked matrices, copies while loading."""
+    model, serving = workload.model, workload.serving
+    assert serving is not None
+    parts = []
+    if policy.rotary_tables and model.head_dim:
+        tables = rotary_table_bytes(model, policy, serving.output_tokens) * stage.layers
+        parts.append(part("rotary_tables", tables))
+    quantised = workload.weights.bits_per_weight < 8 * element_bytes(workload.precision)
+    if quantised and policy.unpacked_bytes and stage.last:
+        head = policy.unpacked_bytes * (model.vocab_size or 0) * (model.hidden_size or 0)
+        parts.append(part("dequantised_matrix", head / layout.tensor, Phase.PREFILL))
+    if workload.weights.id in policy.ties_late and model.tie_embeddings and stage.last:
+        head = 2.0 * (model.vocab_size or 0) * (model.hidden_size or 0)
+        parts.append(part("loading_copies", head / layout.tensor, Phase.LOAD, note="a tied head until it is tied"))
+    if policy.loads_twice and quantised:
+        twice = attention_layers(model) * stage.fraction * qkv_params(model) * workload.weights.bytes_per_weight
+        parts.append(part("loading_copies", twice / layout.tensor, Phase.LOAD))
+    return parts
+
+
+def _prefill_tokens(serving: Serving, layout: Layout, policy: ServingPolicy) -> tuple[int, int]:
+    """Tokens processed at once, and prompt tokens of one batch."""
+    prompt = math.ceil(serving.concurrency / layout.data) * serving.prompt_tokens
+    most = policy.batched_tokens or max(serving.context_tokens, serving.prompt_tokens + serving.output_tokens)
+    if policy.continuous_batching:
+        return most, min(prompt, most)
+    return min(prompt, most), prompt
+
+
+def _rows(serving: Serving, layout: Layout, policy: ServingPolicy) -> int:
+    """Sequences that draw a token together; an engine that measures itself at start tries its largest batch."""
+    asked = math.ceil(serving.concurrency / layout.data)
+    if policy.memory_share is not None and policy.share_of == "total":
+        return policy.default_sequences
+    return min(asked, policy.default_sequences) if policy.continuous_batching else asked
