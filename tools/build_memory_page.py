@@ -16,7 +16,7 @@ from typing import Any
 from scoring import memory
 from scoring.cells import read_rows
 from scoring.memory import Scored
-from scoring.memory_rows import NotScored
+from scoring.memory_models import NotScored
 
 from rackrate.facts.book import FactBook
 from rackrate.units import GIB

@@ -21,7 +21,8 @@ from typing import Any
 from score import book_with
 from scoring.cells import Row, read_rows
 from scoring.memory import BEYOND, error_of, estimated, predicted, total_over_stages
-from scoring.memory_rows import Case, NotScored, case_of
+from scoring.memory_models import NotScored
+from scoring.memory_rows import Case, case_of
 from scoring.statistics import mean, percentile, rounded, share
 
 from rackrate.evidence import Range

@@ -8,7 +8,6 @@ in docs/speed.md). The estimates are made from the bundled facts alone.
 from __future__ import annotations
 
 import argparse
-import csv
 import json
 import sys
 from collections.abc import Callable, Iterable
@@ -16,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from scoring import memory, speed
-from scoring.cells import Row, read_rows
-from scoring.memory_rows import extra_models
+from scoring.cells import Row, Unreadable, read_cells, read_rows
+from scoring.memory_models import extra_models
 from scoring.speed_facts import with_cards
 
 from rackrate.facts.book import FactBook
@@ -38,8 +37,7 @@ def book_with(models: Path | None) -> FactBook:
     book = load()
     if models is None:
         return book
-    with models.open(encoding="utf-8", newline="") as lines:
-        return extra_models(book, {row["id"]: row for row in csv.DictReader(lines)})
+    return extra_models(book, {row["id"].strip(): row for row in read_cells(models) if row.get("id", "").strip()})
 
 
 def shown(found: dict[str, Any]) -> str:
@@ -102,8 +100,12 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--gpus", type=Path, help="more cards, in the columns of a wide table of cards")
     parser.add_argument("--json", action="store_true", help="print a JSON document")
     said = parser.parse_args(arguments)
-    found = SUBJECTS[said.subject](read_rows(said.file), with_cards(book_with(said.models), said.gpus))
     words = shown if said.subject == "memory" else shown_speed
+    try:
+        found = SUBJECTS[said.subject](read_rows(said.file), with_cards(book_with(said.models), said.gpus))
+    except Unreadable as why:
+        print(why, file=sys.stderr)
+        return 2
     print(json.dumps(found, indent=2, ensure_ascii=False) if said.json else words(found))
     return 0
 

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import csv
+import math
 from collections.abc import Mapping
 from pathlib import Path
+
+
+class Unreadable(Exception):
+    """Why a file cannot be read as a table."""
 
 
 class Row:
@@ -20,9 +25,10 @@ class Row:
     def number(self, column: str) -> float | None:
         """The cell as a number; None when it is empty or none."""
         try:
-            return float(self.text(column))
+            value = float(self.text(column).replace(",", ""))
         except ValueError:
             return None
+        return value if math.isfinite(value) else None
 
     def whole(self, column: str, default: int = 0) -> int:
         """The cell as a whole number, or ``default``."""
@@ -36,5 +42,21 @@ class Row:
 
 def read_rows(path: Path) -> list[Row]:
     """All rows of a CSV file."""
-    with path.open(encoding="utf-8", newline="") as lines:
-        return [Row(cells) for cells in csv.DictReader(lines)]
+    return [Row(cells) for cells in read_cells(path)]
+
+
+def read_cells(path: Path) -> list[dict[str, str]]:
+    """The cells of a CSV file by column; cells beyond the last column, or missing before it, are empty.
+
+    Raises:
+        Unreadable: the file is not there, or is not a table.
+    """
+    csv.field_size_limit(2**30)
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as lines:
+            return [
+                {(name or "").strip(): value for name, value in cells.items() if name is not None and value is not None}
+                for cells in csv.DictReader(lines)
+            ]
+    except (OSError, UnicodeDecodeError, csv.Error) as why:
+        raise Unreadable(f"{path}: {why}; give a CSV file in UTF-8 with a line of column names") from why

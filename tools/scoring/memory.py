@@ -13,14 +13,18 @@ from collections.abc import Callable, Iterable, Sequence
 
 from rackrate.evidence import Range, Unknown, add_independent
 from rackrate.facts.book import FactBook
+from rackrate.facts.names import resolve_model
 from rackrate.memory.estimate import demand, fit_on
 from rackrate.memory.estimate_types import MemoryEstimate, Verdict
 from rackrate.memory.overhead import visible_bytes
+from rackrate.problems import Finding
 from rackrate.units import GIB
 from rackrate.values import Value, replace
 from scoring.cells import Row
 from scoring.memory_bounds import component, satisfied
-from scoring.memory_rows import Case, NotScored, case_of, hypothetical
+from scoring.memory_columns import filled
+from scoring.memory_models import NotScored, model_of
+from scoring.memory_rows import Case, case_of, hypothetical
 from scoring.statistics import mean, percentile, rounded, share
 
 CARDS_GB = (8, 12, 16, 24, 32, 40, 48, 80, 96, 141, 192)
@@ -57,20 +61,25 @@ class Scored(Value, frozen=True, kw_only=True):
 
 def score(rows: Iterable[Row], book: FactBook) -> dict[str, object]:
     """The whole score of a table."""
-    every = list(rows)
+    every = [filled(row) for row in rows]
     skipped: Counter[str] = Counter()
     exact: list[Scored] = []
+    stand_ins: dict[str, str] = {}
     bounds: dict[str, bool] = {}
     parts: list[tuple[str, str, float]] = []
     for row in every:
         try:
             _take(row, book, exact, bounds, parts)
+            stand_ins |= stand_in(row, book)
         except NotScored as why:
             skipped[str(why)] += 1
+        except (ValueError, ArithmeticError) as why:
+            skipped[f"numbers that make no estimate: {type(why).__name__}"] += 1
     return {
         "rows": len(every),
         "score_yes": sum(row.text("score") == "yes" for row in every),
         **figures(exact),
+        "stand_ins": stand_ins,
         "skipped": dict(skipped.most_common()),
         "bounds": _bounds(bounds),
         "components": _components(parts),
@@ -79,6 +88,12 @@ def score(rows: Iterable[Row], book: FactBook) -> dict[str, object]:
         "by_source": _split(exact, lambda s: s.source),
         "worst": [_line(each) for each in sorted(exact, key=lambda s: -abs(s.error))[:WORST]],
     }
+
+
+def stand_in(row: Row, book: FactBook) -> dict[str, str]:
+    """The model that stands in for the one of the row, by the row's id; nothing where that one is known."""
+    known = not row.text("model_id") or not isinstance(resolve_model(row.text("model_id"), book.model_ids), Finding)
+    return {} if known else {row.text("id"): model_of(row, book)}
 
 
 def _take(
@@ -103,14 +118,14 @@ def scored(row: Row, book: FactBook) -> Scored:
     Raises:
         NotScored: the row cannot be estimated.
     """
+    measured = row.number("measured_bytes")
+    if not measured or measured < 0:
+        raise NotScored("no measurement")
     case = case_of(row, book)
     found = estimated(case)
     span = predicted(row, found)
     if case.layout.pipeline > 1 and row.text("scope").startswith("sum"):
         span = total_over_stages(row, case)
-    measured = row.number("measured_bytes")
-    if not measured:
-        raise NotScored("no measurement")
     fits, wrong = wrong_fits(row, case, measured, found)
     return Scored(
         id=row.text("id"),

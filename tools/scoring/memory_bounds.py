@@ -7,7 +7,8 @@ from rackrate.memory.estimate_types import MemoryEstimate
 from rackrate.memory.kv_cache import cache_shape
 from rackrate.memory.stages import stages
 from scoring.cells import Row
-from scoring.memory_rows import Case, NotScored
+from scoring.memory_models import NotScored
+from scoring.memory_rows import Case
 
 STATIC = ("weights", "adapters", "master_weights", "optimizer_states")
 """Parts that are there whatever the lengths of the sequences."""

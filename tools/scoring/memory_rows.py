@@ -7,32 +7,53 @@ The workload goes through the same door as a user's: a table of keys, read by
 from __future__ import annotations
 
 import re
-from collections import defaultdict
-from collections.abc import Mapping
 
 from rackrate.app.asking import read_workload
 from rackrate.evidence import Fact, Kind
 from rackrate.facts.accelerator import Accelerator
 from rackrate.facts.book import FactBook
 from rackrate.facts.engine import Engine
-from rackrate.facts.names import resolve_engine, resolve_model
+from rackrate.facts.names import resolve_engine
 from rackrate.problems import Finding, Refused
 from rackrate.units import GIB
 from rackrate.values import Value
 from rackrate.workload.layout import Layout
 from rackrate.workload.workload import Workload
 from scoring.cells import Row
+from scoring.memory_models import NotScored, model_of
 
-FORMATS = {"awq-g128": "awq-int4", "awq": "awq-int4", "int8-bnb": "int8", "gptq-g128": "gptq-int4", "fp16": "fp16"}
+FORMATS = {
+    "awq-g128": "awq-int4", "awq": "awq-int4", "int8-bnb": "int8", "gptq-g128": "gptq-int4", "fp16": "fp16",
+    "gptq": "gptq-int4", "bnb.nf4": "nf4", "bnb.nf4-dq": "nf4-dq", "bnb.fp4": "nf4", "bnb.int8": "int8", "4bit": "nf4",
+    "int4": "awq-int4", "8bit": "int8", "fp8_e4m3": "fp8", "bfloat16": "bf16", "float16": "fp16", "float32": "fp32",
+    "w8a8": "int8-w8a8", "w4a16": "gptq-int4", "none": "", "no": "", "na": "", "unknown": "",
+}  # fmt: skip
 """Names of formats in the tables, where they differ from the bundled ones."""
 
-OPTIMIZERS = {"lora-fa": "adamw", "none": ""}
+BEGINNINGS = (
+    ("awq", "awq-int4"), ("gptq-int8", "gptq-int8"), ("gptq-8", "gptq-int8"), ("gptq", "gptq-int4"),
+    ("fp8 matmul", ""), ("bnb.", "nf4"),
+)  # fmt: skip
+"""What names begin with that say more than the format; products in FP8 leave the weights as they are."""
+
+OPTIMIZERS = {
+    "lora-fa": "adamw",
+    "none": "",
+    "na": "",
+    "unknown": "",
+    "pagedadamw": "paged-adamw",
+    "adam-mini": "adamw",
+}
 """Names of optimizers in the tables that a workload file does not know."""
 
 TARGETS = {
     "c_attn": ("q", "k", "v"), "c_proj": ("o", "down"), "w1": ("up",), "w2": ("gate",), "mlp": ("gate", "up", "down"),
-    "head": ("head",), "all-linear": ("all",), "all": ("all",), "see yaml": ("all",),
-    "qkv": ("q", "k", "v"), "query_key_value": ("q", "k", "v"),
+    "head": ("head",), "all-linear": ("all",), "all": ("all",), "see": ("all",),
+    "qkv": ("q", "k", "v"), "query_key_value": ("q", "k", "v"), "qkv_proj": ("q", "k", "v"), "w_pack": ("q", "k", "v"),
+    "wqkv": ("q", "k", "v"), "query": ("q",), "key": ("k",), "value": ("v",), "wq": ("q",), "wk": ("k",), "wv": ("v",),
+    "wo": ("o",), "out_proj": ("o",), "output_proj": ("o",), "dense": ("o",), "projection": ("o",),
+    "gate_up_proj": ("gate", "up"), "w3": ("up",), "fc1": ("up",), "fc2": ("down",), "c_fc": ("up",),
+    "dense_h_to_4h": ("up",), "dense_4h_to_h": ("down",), "attention": ("q", "k", "v", "o"),
 }  # fmt: skip
 TARGET_NAMES = ("q", "k", "v", "o", "gate", "up", "down")
 
@@ -52,10 +73,6 @@ BEFORE_SDPA = "4.35"
 
 
 QUANTISED = frozenset({"int8-bnb", "int8", "nf4", "nf4-dq", "gptq-int4", "awq-g128"})
-
-
-class NotScored(Exception):
-    """Why a row is not scored."""
 
 
 class Case(Value, frozen=True, kw_only=True):
@@ -81,8 +98,7 @@ def case_of(row: Row, book: FactBook) -> Case:
     if task == "lora" and row.text("weight_format") in QUANTISED:
         task = "qlora"
     engine = engine_name(row, task, book)
-    if isinstance(resolve_model(row.text("model_id"), book.model_ids), Finding):
-        raise NotScored("model not known: give its numbers with --models")
+    row = Row({**row.cells, "model_id": model_of(row, book)})
     try:
         workload = read_workload(asked(row, task, engine), {}, book).workload
     except Refused as refused:
@@ -101,12 +117,22 @@ def _why(refused: Refused) -> str:
     return f"{about}: {first.code}"
 
 
+def format_of(row: Row) -> str:
+    """The bundled name of the row's weight format."""
+    name = row.text("weight_format").casefold()
+    if name in FORMATS:
+        return FORMATS[name]
+    if re.match(r"i?q\d", name):
+        return f"gguf-{name}"
+    return next((known for start, known in BEGINNINGS if name.startswith(start)), name)
+
+
 def engine_name(row: Row, task: str, book: FactBook) -> str:
     """The engine of a row with its version if stated, or the plain one that does the task."""
     name = row.text("norm_engine")
     found = resolve_engine(name, book.engine_ids)
     adapters = task in {"lora", "qlora"}
-    form = FORMATS.get(row.text("weight_format"), row.text("weight_format"))
+    form = format_of(row)
     if (
         isinstance(found, Finding)
         or task not in book.engine(found).tasks
@@ -126,9 +152,9 @@ def engine_name(row: Row, task: str, book: FactBook) -> str:
 def asked(row: Row, task: str, engine: str) -> dict[str, object]:
     """The table of keys that a user would write for this row."""
     keys: dict[str, object] = {"model": row.text("model_id"), "task": task, "engine": engine}
-    form = row.text("weight_format")
+    form = format_of(row)
     if form:
-        keys["quantization"] = FORMATS.get(form, form)
+        keys["quantization"] = form
     if row.text("compute_dtype") in {"bf16", "fp16", "fp32"}:
         keys["precision"] = row.text("compute_dtype")
     if task == "inference":
@@ -189,7 +215,7 @@ def _training(row: Row, task: str) -> dict[str, object]:
         keys["loss"] = row.text("loss_impl")
     if row.text("attention_impl") in {"flash", "sdpa", "eager"}:
         keys["attention"] = row.text("attention_impl")
-    optimizer = OPTIMIZERS.get(row.text("optimizer_id"), row.text("optimizer_id"))
+    optimizer = optimizer_of(row.text("optimizer_id"))
     if optimizer:
         keys["optimizer"] = optimizer
     if task in {"lora", "qlora"}:
@@ -197,6 +223,15 @@ def _training(row: Row, task: str) -> dict[str, object]:
     elif row.text("compute_dtype") != "fp32":
         keys["pure_16bit"] = row.text("param_dtype_trainable") in {"bf16", "fp16"}
     return keys
+
+
+def optimizer_of(text: str) -> str:
+    """The optimizer that a row names, in the words of a workload; what is not known stays as it is."""
+    name = text.casefold().replace("_", "-")
+    if name in OPTIMIZERS or "8bit" not in name.replace("-", ""):
+        return OPTIMIZERS.get(name, name)
+    kind = "lion" if "lion" in name else "adamw"
+    return f"{'paged-' if 'paged' in name else ''}{kind}-8bit"
 
 
 def _adapters(row: Row) -> dict[str, object]:
@@ -212,7 +247,7 @@ def _adapters(row: Row) -> dict[str, object]:
 def targets_of(text: str) -> tuple[str, ...]:
     """The linear layers that a row names; what has no adapter here is left out."""
     found: dict[str, None] = {}
-    for word in filter(None, (part.strip() for part in text.split(","))):
+    for word in filter(None, (part.strip().casefold() for part in re.split(r"[,;|+ ]", text))):
         for name in TARGETS.get(word, (word.removesuffix("_proj"),)):
             if name in TARGET_NAMES or name == "all":
                 found[name] = None
@@ -283,18 +318,4 @@ def hypothetical(gigabytes: float, capability: tuple[int, int] = (8, 0)) -> Acce
         compute_capability=capability,
         launch_year=2020,
         facts={"memory_total_bytes": total},
-    )
-
-
-def extra_models(book: FactBook, cells: Mapping[str, Mapping[str, str]]) -> FactBook:
-    """The book with models more, from rows in the columns of models.csv; a bundled model of the same id stays."""
-    from rackrate.facts.rows import model
-    from rackrate.values import replace
-
-    more = {name: row for name, row in cells.items() if name not in book.model_ids}
-    known = book.model
-    return replace(
-        book,
-        model_ids=(*book.model_ids, *more),
-        model=lambda name: model(defaultdict(str, more[name])) if name in more else known(name),
     )

@@ -140,7 +140,7 @@ def capped(demand: Range, limit: float, least: Range) -> Range:
 
 def cache_room(card: Card, room: Range) -> CacheRoom | None:
     """What ``room`` holds of the cache; None for a model without one."""
-    if card.shape is None:
+    if card.shape is None or card.sequence.likely <= 0:
         return None
     left = Range(max(0.0, room.low), max(0.0, room.likely), max(0.0, room.high))
     return CacheRoom(
