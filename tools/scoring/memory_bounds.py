@@ -14,10 +14,10 @@ STATIC = ("weights", "adapters", "master_weights", "optimizer_states")
 """Parts that are there whatever the lengths of the sequences."""
 
 PARTS = {
-    "weights": ("weights",),
+    "weights": ("weights", "rotary_tables"),
     "weights_gpu": ("weights",),
     "load": ("weights", "adapters", "cuda_context"),
-    "non_torch": ("non_torch",),
+    "non_torch": ("non_torch", "tensor_buffers"),
     "cudagraph": ("graphs",),
     "cudagraph_delta_nvidia_smi": ("graphs",),
     "compute_buffer": ("activations",),

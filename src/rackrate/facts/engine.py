@@ -17,6 +17,9 @@ class Host(StrEnum):
     GRAPHS = "graphs"
 
 
+NOTHING = Range(0.0, 0.0, 0.0)
+
+
 class ServingPolicy(Value, frozen=True, kw_only=True):
     """What an inference engine does with memory.
 
@@ -40,7 +43,7 @@ class ServingPolicy(Value, frozen=True, kw_only=True):
     ``score_bytes`` per head and pair of prompt tokens, where prefill attention
     makes the scores. ``rotary_tables``: every layer keeps tables of angles up
     to the model's maximum (``"model"``) or twice the cache's length
-    (``"cache"``). ``cache_tokens``: the cache holds the whole ``"context"`` or
+    (``"cache"``), or all layers share one (``"once"``). ``cache_tokens``: the cache holds the whole ``"context"`` or
     the ``"output"`` alone. ``expands_heads``: keys and values are cached once
     per query head. ``quantises_head``: the output head is in the weights'
     format. ``unpacked_bytes`` of one weight while the largest quantised matrix
@@ -50,6 +53,16 @@ class ServingPolicy(Value, frozen=True, kw_only=True):
     files hold a tied head apart; ``ties_late``: formats of which a tied head is
     a second copy until the model is loaded. ``loads_twice``: projections that are in memory twice while a model
     loads.
+
+    ``large_sequences``: sequences that an engine which measures itself tries on
+    cards of 70 GiB and more (0: as on any card), and ``large_graph_bytes`` of
+    the graphs that it captures for them. ``sampler_bytes`` per row and
+    vocabulary entry while a token is drawn. ``tensor_bytes``: buffers outside
+    the allocator that appear with tensor parallelism. ``graphs_outside``:
+    captured graphs come on top of the engine's share. ``keeps_batch_buffers``:
+    hidden states of a full batch and the experts' workspaces are there while
+    tokens are drawn. ``layer_groups``: layers of several kinds of attention are
+    padded to groups of equal size.
     """
 
     memory_share: float | None
@@ -63,6 +76,7 @@ class ServingPolicy(Value, frozen=True, kw_only=True):
     continuous_batching: bool
     graph_bytes: Range
     non_torch_bytes: Range
+    sampler_bytes: Range
     share_of: str = "total"
     eager_prefill: bool = False
     score_bytes: float = 0.0
@@ -78,6 +92,12 @@ class ServingPolicy(Value, frozen=True, kw_only=True):
     unties: frozenset[str] = frozenset()
     ties_late: frozenset[str] = frozenset()
     eager_context: bool = False
+    large_sequences: int = 0
+    large_graph_bytes: Range = NOTHING
+    tensor_bytes: Range = NOTHING
+    graphs_outside: bool = False
+    keeps_batch_buffers: bool = False
+    layer_groups: bool = False
     source: str = ""
 
 

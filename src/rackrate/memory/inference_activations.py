@@ -23,6 +23,25 @@ def inference_bytes_per_token(model: Model, tensor: int, element_bytes: int, *, 
     return (2 * hidden + max(attention, block) / tensor + routed) * element_bytes
 
 
+def batch_buffer_bytes(model: Model, tokens: int, tensor: int) -> float:
+    """What a full batch of ``tokens`` tokens leaves in place while the next tokens are drawn, in 16 bits.
+
+    Its hidden states, and the workspaces of fused experts, which are kept for
+    the next layer and the next batch: for each chosen expert the larger of gate
+    with up and the output, which share one buffer, and the product between
+    them (vllm-project/vllm model_executor/layers/fused_moe/fused_moe.py,
+    v1/worker/workspace.py). 1.93 GiB are logged for DeepSeek-V2-Lite and 2.47
+    for Qwen1.5-MoE-A2.7B, 0.4 and 0.3 more than for dense models of their
+    vocabularies (llm-d-incubation/llm-d-planner, vLLM 0.19 on an H100).
+    """
+    hidden = model.hidden_size or 0
+    if not model.is_moe:
+        return 2.0 * tokens * hidden
+    inner = (model.moe_intermediate_size or 0) / tensor
+    experts = (model.experts_per_token or 0) * (max(2 * inner, hidden) + inner)
+    return 2.0 * tokens * (hidden + experts)
+
+
 def planned_graph_bytes(model: Model, batch: int, context: int, *, scores: bool) -> float:
     """The compute buffer of ggml for a batch of tokens against a cache of ``context`` tokens, in FP32.
 

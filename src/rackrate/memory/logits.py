@@ -29,14 +29,6 @@ PROMPT = 6.0
 transformers before 4.45 (num_logits_to_keep in generation/utils.py came then).
 """
 
-SAMPLER = Range(12.0, 41.0, 41.0)
-"""Bytes per sampled row and vocabulary entry while a token is drawn.
-
-FP32 logits, sorted copy, 64-bit indices, probabilities, running sums and
-scatter: vllm-project/vllm#10511 logs 1.26 GiB for 256 rows of 128,256 entries
-on one card and on two; fused samplers take less.
-"""
-
 
 class Loss(Value, frozen=True, kw_only=True):
     """How logits become a loss: ``kind`` full, chunked or fused, and ``chunked_bytes`` per token and entry."""
@@ -69,6 +61,6 @@ def prompt_logit_bytes(tokens: int, vocabulary: int) -> float:
     return PROMPT * tokens * vocabulary
 
 
-def sampler_bytes(rows: int, vocabulary: int) -> Range:
-    """Buffers for drawing one token in each of ``rows`` sequences."""
-    return SAMPLER.scaled(float(rows * vocabulary)) if rows * vocabulary else Range.exact(0.0)
+def sampler_bytes(rows: int, vocabulary: int, each: Range) -> Range:
+    """Buffers for drawing one token in each of ``rows`` sequences: ``each`` by row and vocabulary entry."""
+    return each.scaled(float(rows * vocabulary)) if rows * vocabulary else Range.exact(0.0)

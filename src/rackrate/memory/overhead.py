@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rackrate.evidence import Range
 from rackrate.facts.accelerator import Accelerator
-from rackrate.units import KIB, MB, MIB
+from rackrate.units import GIB, KIB, MB, MIB
 from rackrate.values import Value
 
 UNUSABLE_BYTES = 480 * MIB
@@ -22,7 +22,7 @@ CONTEXT_BYTES = Range(256.0 * MIB, 426.0 * MIB, 640.0 * MIB)
 256 MiB on an RTX 3090 with CUDA 12.8 (invoke-ai/InvokeAI#9413), 426 MiB on an
 RTX 6000 Ada with CUDA 13.0 (unslothai/unsloth-zoo#1053), about 400 MB usual
 (pytorch/pytorch#109888), 636 MiB before lazy loading on the same card where it
-then took 274 (pytorch/pytorch#86509). Data-centre cards: no figure was found.
+then took 274 (pytorch/pytorch#86509); 0.51 GiB on an H100 (llm-d-incubation/llm-d-planner, logs of vLLM 0.19).
 """
 
 EAGER_CONTEXT_BYTES = Range(900.0 * MIB, 1343.0 * MIB, 1500.0 * MIB)
@@ -77,12 +77,20 @@ def context_bytes(accelerator: Accelerator, *, eager: bool = False) -> Range:
 class OnCard(Value, frozen=True, kw_only=True):
     """What a card leaves: ``visible`` bytes that programs can allocate, of which the ``context`` takes some.
 
-    ``workspace`` is what the matrix library takes in each thread.
+    ``workspace`` is what the matrix library takes in each thread; ``large``
+    cards are those on which some engines try larger batches.
     """
 
     visible: float
     context: Range
     workspace: float
+    large: bool = False
+
+
+LARGE_BYTES = 70 * GIB
+"""From here on vLLM tries larger batches, except on the A100 (vllm engine/arg_utils.py get_batch_defaults)."""
+
+AMPERE = (8, 0)
 
 
 def on_card(accelerator: Accelerator, total_bytes: float, *, eager: bool = False) -> OnCard:
@@ -92,4 +100,5 @@ def on_card(accelerator: Accelerator, total_bytes: float, *, eager: bool = False
         visible=visible_bytes(total_bytes),
         context=context_bytes(accelerator, eager=eager),
         workspace=float(workspace) if accelerator.vendor == "NVIDIA" else 0.0,
+        large=total_bytes >= LARGE_BYTES and accelerator.compute_capability != AMPERE,
     )

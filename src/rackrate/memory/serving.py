@@ -15,7 +15,7 @@ from rackrate.memory.serving_cache import Card, cache_room, capped, likely_bytes
 from rackrate.memory.serving_parts import rest_parts
 from rackrate.memory.stages import Stage, stages
 from rackrate.memory.weights import is_encoder
-from rackrate.values import Value
+from rackrate.values import Value, replace
 from rackrate.workload.layout import Layout
 from rackrate.workload.workload import Serving, Workload
 
@@ -67,7 +67,7 @@ def serve_on(demand: ServingDemand, on: OnCard) -> MemoryEstimate:
             visible=on.visible,
             context=on.context,
             layers=layers,
-            rest=(*rest, part("workspace", on.workspace), _unnamed(rest)) if policy.eager_prefill else rest,
+            rest=_on_this_card(rest, policy, on),
             shape=shape,
             note=demand.note,
         )
@@ -80,6 +80,24 @@ def serve_on(demand: ServingDemand, on: OnCard) -> MemoryEstimate:
     counts = (min(serving.concurrency, taken * demand.replicas), serving.concurrency)
     found = [_on_card(card, room, asked, counts) for card, room in zip(cards, rooms, strict=True)]
     return found[0] if len(found) == 1 else min(found, key=_headroom)
+
+
+def _on_this_card(rest: tuple[Component, ...], policy: ServingPolicy, on: OnCard) -> tuple[Component, ...]:
+    """The parts with what the card decides: the matrix library's workspace, the batch that an engine tries at start."""
+    if policy.eager_prefill:
+        return (*rest, part("workspace", on.workspace), _unnamed(rest))
+    if policy.keeps_batch_buffers:
+        rest = (*rest, part("workspace", on.workspace))
+    if not (on.large and policy.large_sequences):
+        return rest
+    more = policy.large_sequences / policy.default_sequences
+    graphs = policy.large_graph_bytes
+    larger = {p.name: p.bytes.scaled(more) if p.name == "sampler" else graphs for p in rest if p.name in _BATCH}
+    return tuple(replace(p, bytes=larger[p.name]) if p.name in larger else p for p in rest)
+
+
+_BATCH = frozenset({"sampler", "graphs"})
+"""Parts that grow with the batch that an engine tries at start."""
 
 
 def _unnamed(rest: Sequence[Component]) -> Component:

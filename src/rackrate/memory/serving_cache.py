@@ -63,14 +63,16 @@ def room_bytes(policy: ServingPolicy, visible: float, context: Range, rest: Sequ
     Engines differ in what their share is a share of. ``total``: everything of
     the engine within share x visible, the CUDA context outside it, because the
     engine measures from after the context was made (vLLM
-    v1/worker/gpu_worker.py init_device, utils/mem_utils.py memory_profiling).
+    v1/worker/gpu_worker.py init_device, utils/mem_utils.py memory_profiling);
+    versions that do not count their graphs capture them on top.
     ``static``: weights and cache within share x what is free once the
     collectives are up, the rest beside it (SGLang model_runner.py
     init_torch_distributed, profile_max_num_token). ``free``:
     the cache takes a share of what is left (TensorRT-LLM KvCacheConfig
     free_gpu_memory_fraction). Without a share: all that is left.
     """
-    engine = highest(by_phase(rest, SERVING))[1]
+    counted = [p for p in rest if p.name != "graphs"] if policy.graphs_outside else rest
+    engine = highest(by_phase(counted, SERVING))[1]
     share = policy.memory_share
     if share is not None and policy.share_of == "total":
         return _less(share * visible, engine)

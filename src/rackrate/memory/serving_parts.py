@@ -8,6 +8,7 @@ from rackrate.evidence import Range
 from rackrate.facts.engine import ServingPolicy
 from rackrate.memory.estimate_types import Component, Phase
 from rackrate.memory.inference_activations import (
+    batch_buffer_bytes,
     eager_prefill_bytes_per_token,
     inference_bytes_per_token,
     planned_graph_bytes,
@@ -48,11 +49,15 @@ def rest_parts(workload: Workload, stage: Stage, layout: Layout, policy: Serving
         part("activations", _around(working, policy), Phase.PREFILL),
         part("graphs", policy.graph_bytes),
         part("non_torch", policy.non_torch_bytes),
+        part("tensor_buffers", policy.tensor_bytes if layout.tensor > 1 else 0.0),
         *_code_parts(workload, stage, layout, policy),
     ]
     if stage.last and not is_encoder(model) and not policy.planned_graph:
         vocabulary = model.vocab_size or 0
-        parts.append(part("sampler", sampler_bytes(_rows(serving, layout, policy), vocabulary), Phase.DECODE))
+        drawn = sampler_bytes(_rows(serving, layout, policy), vocabulary, policy.sampler_bytes)
+        parts.append(part("sampler", drawn, Phase.DECODE))
+        if policy.keeps_batch_buffers:
+            parts.append(part("batch_buffers", batch_buffer_bytes(model, tokens, layout.tensor), Phase.DECODE))
         if policy.full_prompt_logits:
             kept = tokens * 2 * (model.hidden_size or 0) if policy.eager_prefill else 0.0
             beyond = max(0.0, prompt_logit_bytes(prompt, vocabulary) + kept - working)
@@ -104,7 +109,8 @@ def _code_parts(workload: Workload, stage: Stage, layout: Layout, policy: Servin
     assert serving is not None
     parts = []
     if policy.rotary_tables and model.head_dim:
-        tables = rotary_table_bytes(model, policy, serving.output_tokens) * stage.layers
+        tables = rotary_table_bytes(model, policy, serving.output_tokens)
+        tables *= 1 if policy.rotary_tables == "once" else stage.layers
         parts.append(part("rotary_tables", tables))
     quantised = workload.weights.bits_per_weight < 8 * element_bytes(workload.precision)
     if quantised and policy.unpacked_bytes and stage.last:
