@@ -192,3 +192,12 @@ def test_every_bundled_model_gets_an_answer_or_a_reason(server):
                 assert model.id in found.reason
             else:
                 assert found.peak.likely > 0
+
+
+@pytest.mark.parametrize("server", ["vllm", "sglang", "llama.cpp", "transformers", "autoawq"])
+@pytest.mark.parametrize("model", ["facebook/opt-125m", "Qwen/Qwen2.5-0.5B-Instruct"])
+@pytest.mark.parametrize("tensor", [1, 8])
+def test_no_reading_of_a_small_job_is_below_nothing(server, model, tensor):
+    found = measure(serve(BOOK, model, tokens=2), card(188_416), BOOK.engine(server), Layout(tensor=tensor))
+    for reading in (found.peak, found.reserved, found.allocated):
+        assert 0 <= reading.low <= reading.likely <= reading.high

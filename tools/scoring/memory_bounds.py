@@ -5,6 +5,7 @@ from __future__ import annotations
 from rackrate.evidence import Range, Unknown
 from rackrate.memory.estimate_types import MemoryEstimate
 from rackrate.memory.kv_cache import cache_shape
+from rackrate.memory.layer_pass import element_bytes
 from rackrate.memory.stages import stages
 from scoring.cells import Row
 from scoring.memory_models import NotScored
@@ -21,7 +22,6 @@ PARTS = {
     "cudagraph": ("graphs",),
     "cudagraph_delta_nvidia_smi": ("graphs",),
     "compute_buffer": ("activations",),
-    "peak_activation": ("activations", "sampler"),
     "cuda_context": ("cuda_context",),
 }
 """Parts of an estimate by the name of the component in the table."""
@@ -62,17 +62,25 @@ def component(row: Row, case: Case, found: MemoryEstimate | Unknown) -> float:
     if name == "kv" or name.startswith("kv_pool"):
         return cached_bytes(row, case)
     names = PARTS.get(name)
-    if names is None:
+    if names is None and name != "peak_activation":
         raise NotScored(f"component {name}")
     if isinstance(found, Unknown):
         raise NotScored("component: " + found.reason)
+    if names is None:
+        return peak_activation(found)
     if name == "load" and row.text("metric_id") != "nvml":
         names = names[:-1]
     return likely_parts(found, names)
 
 
+def peak_activation(found: MemoryEstimate) -> float:
+    """The most that an engine's own first batch adds to its weights: while it is read, or while tokens are drawn."""
+    drawn = likely_parts(found, ("sampler", "batch_buffers"))
+    return max(likely_parts(found, ("activations",)), drawn) + likely_parts(found, ("workspace",))
+
+
 def cached_bytes(row: Row, case: Case) -> float:
-    """The KV cache of ``prompt_tokens`` tokens on one card; 16 bits unless the row says otherwise.
+    """The KV cache of ``prompt_tokens`` tokens on one card, in the model's precision unless the row says otherwise.
 
     Raises:
         NotScored: the model's cache is not known.
@@ -80,7 +88,8 @@ def cached_bytes(row: Row, case: Case) -> float:
     policy, model = case.engine.serving, case.workload.model
     if policy is None:
         raise NotScored("component: engine without a cache")
-    bits = 8.5 if "q8_0" in row.text("precision") + row.text("score_reason") else 16.0
+    bits = 8.0 * element_bytes(case.workload.precision)
+    bits = 8.5 if "q8_0" in row.text("precision") + row.text("score_reason") else bits
     stage = stages(model.layers or 1, case.layout)[0]
     shape = cache_shape(model, stage, case.layout.tensor, 16, policy)
     if isinstance(shape, Unknown):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from collections import defaultdict
 from collections.abc import Mapping
@@ -13,7 +12,7 @@ from rackrate.facts.book import FactBook
 from rackrate.facts.model import Model
 from rackrate.facts.rows import accelerator, memory_rule, model, ruled_memory
 from rackrate.values import replace
-from scoring.cells import Row
+from scoring.cells import Row, read_cells
 
 RATES = ("fp64", "fp32", "tf32", "fp16", "bf16", "fp8", "int8", "int4", "fp4")
 _PLAIN = {
@@ -63,8 +62,7 @@ def with_cards(book: FactBook, path: Path | None) -> FactBook:
     """The book with cards more, from rows in the columns of a table of cards; a bundled card stays."""
     if path is None:
         return book
-    with path.open(encoding="utf-8", newline="") as lines:
-        rows = [row for row in csv.DictReader(lines) if row["id"] not in book.accelerators]
+    rows = [row for row in read_cells(path) if row.get("id") and row["id"] not in book.accelerators]
     return replace(book, accelerators={**book.accelerators, **{row["id"]: card_of_cells(row, book) for row in rows}})
 
 

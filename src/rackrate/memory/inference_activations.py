@@ -23,8 +23,8 @@ def inference_bytes_per_token(model: Model, tensor: int, element_bytes: int, *, 
     return (2 * hidden + max(attention, block) / tensor + routed) * element_bytes
 
 
-def batch_buffer_bytes(model: Model, tokens: int, tensor: int) -> float:
-    """What a full batch of ``tokens`` tokens leaves in place while the next tokens are drawn, in 16 bits.
+def batch_buffer_bytes(model: Model, tokens: int, tensor: int, element_bytes: int) -> float:
+    """What a full batch of ``tokens`` tokens leaves in place while the next tokens are drawn.
 
     Its hidden states, and the workspaces of fused experts, which are kept for
     the next layer and the next batch: for each chosen expert the larger of gate
@@ -36,10 +36,10 @@ def batch_buffer_bytes(model: Model, tokens: int, tensor: int) -> float:
     """
     hidden = model.hidden_size or 0
     if not model.is_moe:
-        return 2.0 * tokens * hidden
+        return float(element_bytes * tokens * hidden)
     inner = (model.moe_intermediate_size or 0) / tensor
     experts = (model.experts_per_token or 0) * (max(2 * inner, hidden) + inner)
-    return 2.0 * tokens * (hidden + experts)
+    return element_bytes * tokens * (hidden + experts)
 
 
 def planned_graph_bytes(model: Model, batch: int, context: int, *, scores: bool) -> float:

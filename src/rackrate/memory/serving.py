@@ -137,7 +137,7 @@ def _on_card(card: Card, room: Range, asked: int, counts: tuple[int, int]) -> Me
         least = highest(by_phase(with_cache(card, one, 1), SERVING))[1]
         peaks = tuple((phase, capped(peak, usable, least)) for phase, peak in peaks)
     phase, peak = highest(peaks)
-    reserved = peak.shifted(-likely_bytes(parts, "cuda_context") - likely_bytes(parts, "non_torch"))
+    reserved = _without(peak, sum(likely_bytes(parts, name) for name in _DRIVER))
     return MemoryEstimate(
         components=parts,
         phases=peaks,
@@ -154,7 +154,15 @@ def _on_card(card: Card, room: Range, asked: int, counts: tuple[int, int]) -> Me
     )
 
 
-_OUTSIDE = frozenset({"cuda_context", "non_torch", "allocator_slack"})
+_DRIVER = frozenset({"cuda_context", "non_torch", "tensor_buffers"})
+"""Parts that the framework's allocator knows nothing of."""
+
+_OUTSIDE = _DRIVER | {"allocator_slack"}
+
+
+def _without(peak: Range, size: float) -> Range:
+    """``peak`` less ``size``, and never less than nothing."""
+    return Range(max(0.0, peak.low - size), max(0.0, peak.likely - size), max(0.0, peak.high - size))
 
 
 def _allocated(card: Card, parts: Sequence[Component], phases: Sequence[Phase]) -> Range | None:

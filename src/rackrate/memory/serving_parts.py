@@ -54,10 +54,12 @@ def rest_parts(workload: Workload, stage: Stage, layout: Layout, policy: Serving
     ]
     if stage.last and not is_encoder(model) and not policy.planned_graph:
         vocabulary = model.vocab_size or 0
-        drawn = sampler_bytes(_rows(serving, layout, policy), vocabulary, policy.sampler_bytes)
+        size = element_bytes(workload.precision)
+        each = policy.sampler_bytes.shifted(size - 2.0)  # logits in the precision of the model, the rest in FP32
+        drawn = sampler_bytes(_rows(serving, layout, policy), vocabulary, each)
         parts.append(part("sampler", drawn, Phase.DECODE))
         if policy.keeps_batch_buffers:
-            parts.append(part("batch_buffers", batch_buffer_bytes(model, tokens, layout.tensor), Phase.DECODE))
+            parts.append(part("batch_buffers", batch_buffer_bytes(model, tokens, layout.tensor, size), Phase.DECODE))
         if policy.full_prompt_logits:
             kept = tokens * 2 * (model.hidden_size or 0) if policy.eager_prefill else 0.0
             beyond = max(0.0, prompt_logit_bytes(prompt, vocabulary) + kept - working)
