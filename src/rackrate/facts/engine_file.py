@@ -6,16 +6,8 @@ from collections.abc import Iterable, Mapping
 from datetime import date
 
 from rackrate.evidence import Range
-from rackrate.facts.engine import NOTHING, Engine, Host, Older, ServingPolicy, SpeedPolicy, TrainingPolicy
+from rackrate.facts.engine import NOTHING, SAMPLER, Engine, Host, Older, ServingPolicy, SpeedPolicy, TrainingPolicy
 from rackrate.units import GIB
-
-SAMPLER = Range(12.0, 41.0, 41.0)
-"""Bytes per sampled row and vocabulary entry while a token is drawn, where an engine does not say.
-
-FP32 logits, sorted copy, 64-bit indices, probabilities, running sums and
-scatter: vllm-project/vllm#10511 logs 1.26 GiB for 256 rows of 128,256 entries
-on one card and on two; fused samplers take less.
-"""
 
 _TOP = {"id", "title", "versions", "seen_at", "source", "tasks", "parallel", "weight_formats", "vendors"}
 _TOP_OPTIONAL = {"min_compute_capability", "notes", "serving", "training", "speed", "before"}
