@@ -33,3 +33,9 @@ def test_plan_and_speed_say_that_speed_is_not_known():
     assert found.code == 3
     assert "speed of diffusion is not part of plans yet" in " ".join(found.out.split())
     assert "not part of plans yet" in " ".join(run("speed", *ASKED, "--gpu", "rtx4090").out.split())
+
+
+def test_a_pipeline_asked_to_write_text_names_its_task():
+    found = run("fit", "--model", "stabilityai/stable-diffusion-xl-base-1.0", "--gpu", "rtx4090")
+    assert found.code == 2
+    assert "say --task diffusion" in " ".join(found.err.split())

@@ -45,7 +45,7 @@ def resolve(draft: Draft, task: Task, vendors: tuple[str, ...], book: FactBook) 
     """All names looked up and the rest chosen; None when that fails, which the draft's findings then say."""
     model, engine, weights = named_model(draft, book), named_engine(draft, book), named_format(draft, book)
     if model is not None:
-        _check_pipeline(draft, model, book) if task is Task.DIFFUSION else _check_model(draft, task, model)
+        _check_pipeline(draft, model, book) if task is Task.DIFFUSION else _check_model(draft, task, model, book)
     if engine is not None:
         _check_engine(draft, task, engine, book)
         _check_vendors(draft, engine, vendors)
@@ -88,7 +88,7 @@ def _check_pipeline(draft: Draft, model: Model, book: FactBook) -> None:
         )
 
 
-def _check_model(draft: Draft, task: Task, model: Model) -> None:
+def _check_model(draft: Draft, task: Task, model: Model, book: FactBook) -> None:
     """Memory follows from the numbers of a decoder or an encoder; other models wait for formulas of their own."""
     sized = None not in (model.hidden_size, model.layers, model.attention_heads, model.vocab_size)
     cached = model.generates_text and None not in (model.kv_heads, model.head_dim, model.layers_full)
@@ -98,8 +98,15 @@ def _check_model(draft: Draft, task: Task, model: Model) -> None:
             Code.NOT_YET,
             f"{model.id} ({model.modality}, attention {model.attention}) for {task}",
             "a text decoder or encoder whose architecture is known",
-            "choose such a model; `rackrate gpu` compares cards for other work",
+            _other_work(model, book),
         )
+
+
+def _other_work(model: Model, book: FactBook) -> str:
+    """What to do with a model that does not write text."""
+    if model.id in book.pipelines:
+        return f"to make images with it, say --task {Task.DIFFUSION}"
+    return "choose such a model; `rackrate gpu` compares cards for other work"
 
 
 def _check_engine(draft: Draft, task: Task, engine: Engine, book: FactBook) -> None:
