@@ -28,11 +28,41 @@ def test_fit_answers_in_every_form(form):
     assert form or "VAE decoding" in out
 
 
-def test_plan_and_speed_say_that_speed_is_not_known():
-    found = run("plan", *ASKED)
-    assert found.code == 3
-    assert "speed of diffusion is not part of plans yet" in " ".join(found.out.split())
-    assert "not part of plans yet" in " ".join(run("speed", *ASKED, "--gpu", "rtx4090").out.split())
+def test_a_plan_of_images_has_hours_and_the_cost_of_a_thousand():
+    document = answer("plan", *ASKED, "--images", "10k", "--json").document
+    assert document["workload"]["images"] == 10_000
+    assert document["workload"]["steps"] == 50
+    for plan in document["plans"]:
+        speed, cost = plan["speed"], plan["cost"]
+        assert speed["tokens_per_s"] is None
+        assert cost["per_million_tokens"] is None
+        assert float(cost["per_thousand_images"]) == pytest.approx(float(cost["likely"]) / 10, rel=1e-3, abs=1e-4)
+        assert plan["hours"]["likely"] * 3600 > 10_000 / speed["images_per_s"]["likely"]
+    assert all(plan["tokens_per_s"] is None and plan["images_per_s"] > 0 for plan in document["frontier"])
+
+
+@pytest.mark.parametrize("form", [(), ("--csv",), ("--md",)])
+def test_plan_and_speed_of_images_answer_in_every_form(form):
+    planned = " ".join(answer("plan", *ASKED, *form).out.split())
+    fast = " ".join(answer("speed", *ASKED, "--gpu", "rtx4090", *form).out.split())
+    assert ("images_per_s" if form else "images/s") in planned
+    assert ("images_per_s" if form else "images/s") in fast
+    assert form or "a thousand images" in planned
+
+
+def test_cards_make_images_side_by_side():
+    machines = answer("speed", *ASKED, "--gpu", "h100-sxm5-80", "--gpus", "1,4", "--json").document["cards"][0][
+        "machines"
+    ]
+    one, four = machines
+    assert four["images_per_s"]["likely"] == pytest.approx(4 * one["images_per_s"]["likely"])
+    assert four["s_per_image"] == one["s_per_image"]
+    assert 0 < one["share_of_ceiling"] < 1
+
+
+def test_speed_that_is_not_modelled_is_not_known():
+    found = run("speed", *ASKED, "--gpu", "rtx4090", "--pipeline-offload", "model")
+    assert "speed with pipeline_offload model is not modelled" in " ".join(found.out.split())
 
 
 def test_a_pipeline_asked_to_write_text_names_its_task():

@@ -81,7 +81,7 @@ def test_users_make_as_many_requests_as_the_plan_answers(planned):
     plans, workload = planned()
     found = traffic_of(workload, plans[0])
     assert found.basis is Basis.CONCURRENCY
-    assert found.count.likely == pytest.approx(plans[0].tokens_per_s.likely / 300 * 30 * 86400)
+    assert found.count.likely == pytest.approx(plans[0].pace.likely / 300 * 30 * 86400)
     assert traffic_of(workload, None) is None
 
 

@@ -24,7 +24,7 @@ def serve(model: str, card: str, more: str = "") -> str:
 def more_than_two_a40() -> Shown:
     """What joins more than two A40, and what it costs."""
     links = {n: fit(serve("01-ai/Yi-34B", "a40", f" --gpus {n}")).interconnect for n in (2, 4, 8)}
-    per_user = {p.offer.gpus: p.tokens_per_s.likely for p in _one_stream("01-ai/Yi-34B", "a40", (2, 4, 8))}
+    per_user = {p.offer.gpus: p.pace.likely for p in _one_stream("01-ai/Yi-34B", "a40", (2, 4, 8))}
     gain = per_user[8] / per_user[2]
     speeds = ", ".join(f"{n} cards {rate:.0f}" for n, rate in sorted(per_user.items()))
     return Shown(
@@ -170,10 +170,10 @@ def few_large_or_many_small() -> Shown:
     model = LLAMA_13B
     large, small = _one_stream(model, "a100-pcie-80", (1,))[0], _one_stream(model, "a100-pcie-40", (2,))[0]
     pcie, switched = (
-        {p.offer.gpus: p.tokens_per_s.likely for p in _one_stream("meta-llama/Llama-2-70b-hf", card, (2, 8))}
+        {p.offer.gpus: p.pace.likely for p in _one_stream("meta-llama/Llama-2-70b-hf", card, (2, 8))}
         for card in ("a100-pcie-80", "a100-sxm4-80")
     )
-    ratio = small.tokens_per_s.likely / large.tokens_per_s.likely
+    ratio = small.pace.likely / large.pace.likely
     return Shown(
         commands=("python -m tools.claims C37",),
         text="It depends on the link. Llama-2-70B, one stream, from 2 to 8 A100 80 GB: "

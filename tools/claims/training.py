@@ -169,4 +169,4 @@ _STATES = ("weights", "gradients", "optimizer_states", "master_weights")
 
 def _trained_tokens_per_s(model: str, precision: str) -> float:
     workload = {"model": model, "task": "full_finetune", "precision": precision, "currency": "CNY"}
-    return planned(workload, [offer("a100-sxm4-80", "18")]).plans[0].tokens_per_s.likely
+    return planned(workload, [offer("a100-sxm4-80", "18")]).plans[0].pace.likely

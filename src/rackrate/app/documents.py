@@ -163,6 +163,8 @@ def workload_doc(work: Workload) -> WorkloadDoc:
             batch=work.images.at_once,
             image_width=work.images.width,
             image_height=work.images.height,
+            images=work.images.count,
+            steps=work.images.steps,
             offload=work.images.pipeline_offload,
         )
     if serving is None:

@@ -79,7 +79,16 @@ def _fit_doc(plan: Plan, worst: ShapeEstimate) -> PlanFitDoc:
 
 def _speed_doc(plan: Plan, worst: ShapeEstimate) -> SpeedDoc:
     serving, training = worst.speed.serving, worst.speed.training
-    common = {"tokens_per_s": span(plan.tokens_per_s), "limited_by": str(worst.speed.limited_by)}
+    images = worst.speed.images
+    if images is not None:
+        return SpeedDoc(
+            tokens_per_s=None,
+            limited_by=str(worst.speed.limited_by),
+            images_per_s=span(plan.pace),
+            s_per_image=span(images.s_per_image),
+            steps_per_s=span(images.steps_per_s),
+        )
+    common = {"tokens_per_s": span(plan.pace), "limited_by": str(worst.speed.limited_by)}
     if serving is not None:
         return SpeedDoc(
             **common,  # type: ignore[arg-type]
@@ -106,16 +115,26 @@ def _cost_doc(plan: Plan) -> CostDoc:
         billed=plain(cost.billed.amount),
         billed_currency=cost.billed.currency,
         per_million_tokens=_per_million(plan),
+        per_thousand_images=_per_thousand(plan),
     )
 
 
 def _per_million(plan: Plan) -> str | None:
     """Cost of a million tokens: those generated while the service runs as loaded, or those of the job."""
+    return _cost_each(plan, Decimal(MILLION)) if likely_of(plan.estimates).speed.images is None else None
+
+
+def _per_thousand(plan: Plan) -> str | None:
+    """Cost of a thousand images of the job."""
+    return _cost_each(plan, Decimal(1000)) if likely_of(plan.estimates).speed.images is not None else None
+
+
+def _cost_each(plan: Plan, results: Decimal) -> str | None:
     one = likely_of(plan.estimates)
-    tokens = Decimal(one.tokens_per_s.likely) * Decimal(one.work_hours.likely) * int(SECONDS_PER_HOUR)
-    if not tokens:
+    made = Decimal(one.pace.likely) * Decimal(one.work_hours.likely) * int(SECONDS_PER_HOUR)
+    if not made:
         return None
-    return str(Money(plan.cost.likely.amount * MILLION / tokens, plan.cost.likely.currency).rounded(4).amount)
+    return str(Money(plan.cost.likely.amount * results / made, plan.cost.likely.currency).rounded(4).amount)
 
 
 def frontier_docs(plans: Iterable[Plan]) -> list[FrontierDoc]:
@@ -129,7 +148,8 @@ def frontier_docs(plans: Iterable[Plan]) -> list[FrontierDoc]:
             gpus=p.gpus,
             share=p.offer.share,
             hours=p.hours.likely,
-            tokens_per_s=p.tokens_per_s.likely,
+            tokens_per_s=p.pace.likely if p.estimates[0].speed.images is None else None,
+            images_per_s=p.pace.likely if p.estimates[0].speed.images is not None else None,
             cost=str(p.cost.likely.rounded(4).amount),
         )
         for p in plans

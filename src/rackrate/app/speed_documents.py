@@ -16,7 +16,7 @@ from rackrate.memory.fit import Change
 from rackrate.plan.answer import NoEstimate, ShapeEstimate
 from rackrate.plan.scaling import OnCards, fastest, fewest_that_meet
 from rackrate.speed.energy import Energy
-from rackrate.speed.estimate_types import ServingSpeed
+from rackrate.speed.estimate_types import ServingSpeed, SpeedEstimate
 from rackrate.speed.roofline import Rates
 from rackrate.speed.roofs import PartSpeed
 
@@ -84,15 +84,21 @@ def _machine(card: Accelerator, each: OnCards, changes: Sequence[Change]) -> Mac
     failed = found if isinstance(found, NoEstimate) else None
     serving = done.speed.serving if done else None
     training = done.speed.training if done else None
+    images = done.speed.images if done else None
+    ceiling = _ceiling(done.speed) if done else None
     return MachineSpeedDoc(
         gpus=each.shape.gpus,
         interconnect=str(card.interconnect(each.shape.gpus)),
         layout=found.layout.label if found.layout else None,
         verdict=str(done.memory.verdict) if done else None,
-        tokens_per_s=_span(done.tokens_per_s if done else None),
+        tokens_per_s=_span(done.tokens_per_s if done and not images else None),
+        images_per_s=_span(images.images_per_s if images else None),
+        s_per_image=_span(images.s_per_image if images else None),
+        steps_per_s=_span(images.steps_per_s if images else None),
+        ceiling_images_per_s=images.ceiling_images_per_s if images else None,
         limited_by=str(done.speed.limited_by) if done else None,
         ceiling_tokens_per_s=done.speed.ceiling_tokens_per_s if done else None,
-        share_of_ceiling=done.tokens_per_s.likely / done.speed.ceiling_tokens_per_s if done else None,
+        share_of_ceiling=done.pace.likely / ceiling if done and ceiling else None,
         parts=[_part(part, each.roofs.rates) for part in each.roofs.parts] if each.roofs else [],
         concurrency=serving.concurrency if serving else None,
         first_token_s=_span(serving.first_token_s if serving else None),
@@ -113,6 +119,10 @@ def _machine(card: Accelerator, each: OnCards, changes: Sequence[Change]) -> Mac
         detail=failed.detail if failed else "",
         changes=fit_change_docs(changes),
     )
+
+
+def _ceiling(speed: SpeedEstimate) -> float | None:
+    return speed.ceiling_tokens_per_s if speed.images is None else speed.images.ceiling_images_per_s
 
 
 def _energy(found: Energy | Unknown | None) -> EnergyDoc | None:

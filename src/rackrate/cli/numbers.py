@@ -55,6 +55,14 @@ def _seconds(seconds: float) -> str:
     return f"{seconds:,.3g} s" if seconds >= _MILLISECONDS_BELOW else f"{seconds * 1000:.3g} ms"
 
 
+def image_speed(pace: RangeDoc | None, each: RangeDoc | None, steps: RangeDoc | None) -> str:
+    """``0.14 (0.11 to 0.18) images/s; 7.1 s (5.5 s to 9.3 s) an image on one card, 4.2 it/s``."""
+    if pace is None or each is None or steps is None:
+        return "speed not known"
+    rate = _span(f"{pace.likely:.3g}", f"{pace.low:.3g}", f"{pace.high:.3g}")
+    return f"{rate} images/s; {seconds_span(each)} an image on one card, {steps.likely:.3g} it/s"
+
+
 def hours(count: float) -> str:
     """Hours for a column: two places up to a hundred, then whole."""
     return f"{count:.2f}" if count < _LONG_RUN_HOURS else f"{count:,.0f}"

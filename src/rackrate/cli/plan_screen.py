@@ -9,11 +9,22 @@ from typing import TYPE_CHECKING
 from rackrate.cli import words
 from rackrate.cli.hosted_screen import PLAN_COLUMNS, beside_plans, plan_cells
 from rackrate.cli.layout import PLAIN, Part, Table, drawn, pairs
-from rackrate.cli.numbers import bytes_span, cost_span, count_of, hours, hours_span, money, per_cent_more, rate_span
+from rackrate.cli.numbers import (
+    bytes_span,
+    cost_span,
+    count_of,
+    hours,
+    hours_span,
+    image_speed,
+    money,
+    per_cent_more,
+    rate_span,
+)
 from rackrate.cli.sections import assumptions, unpriced, warnings, workload_line
 from rackrate.units import format_bytes, format_hours
 
 if TYPE_CHECKING:
+    from rackrate.app.wire.parts import RangeDoc
     from rackrate.app.wire.plan import FrontierDoc, PlanDoc, PlanDocument, RejectedDoc, RunnerUpDoc
 
 _COLUMNS = (
@@ -26,6 +37,9 @@ _COLUMNS = (
     ("verdict", "fit", False),
     ("headroom_gib", "room", True),
     ("tokens_per_s", "tok/s", True),
+    ("images_per_s", "images/s", True),
+    ("s_per_image", "s an image", True),
+    ("steps_per_s", "it/s", True),
     ("first_token_s", "first s", True),
     ("hours_likely", "hours", True),
     ("billed_hours", "billed", True),
@@ -34,6 +48,7 @@ _COLUMNS = (
     ("cost_high", "high", True),
     ("currency", "", False),
     ("per_million_tokens", "a million tokens", True),
+    ("per_thousand_images", "a thousand images", True),
     ("price_observed_at", "seen", False),
     ("price_age_days", "age", True),
     ("offer", "offer", False),
@@ -46,6 +61,7 @@ _ON_SCREEN = ("accelerator", "gpus", "provider", "market", "verdict", "tokens_pe
 _FASTER_AT_MOST = 6
 _FASTER_BY = 1.1
 """By how much a plan of the second table is faster than the one before it: less is no reason to pay more."""
+_FOR_IMAGES = (*_ON_SCREEN[:5], "images_per_s", *_ON_SCREEN[6:])
 _FOR_SERVICES = (*_ON_SCREEN[:6], "first_token_s", "cost_likely")
 
 
@@ -69,7 +85,8 @@ def _row(plan: PlanDoc) -> tuple[str, ...]:
         plan.region,
         plan.fit.verdict,
         f"{plan.fit.headroom_bytes / 2**30:.1f}",
-        f"{plan.speed.tokens_per_s.likely:.0f}",
+        f"{plan.speed.tokens_per_s.likely:.0f}" if plan.speed.tokens_per_s else "",
+        *(f"{each.likely:.4g}" if each else "" for each in _of_images(plan)),
         f"{plan.speed.first_token_s.likely:.2f}" if plan.speed.first_token_s else "",
         f"{plan.hours.likely:.2f}",
         f"{plan.billed_hours:.2f}",
@@ -78,6 +95,7 @@ def _row(plan: PlanDoc) -> tuple[str, ...]:
         plan.cost.high,
         plan.cost.currency,
         plan.cost.per_million_tokens or "",
+        plan.cost.per_thousand_images or "",
         plan.price_observed_at,
         "" if plan.price_age_days is None else str(plan.price_age_days),
         plan.offer,
@@ -85,6 +103,10 @@ def _row(plan: PlanDoc) -> tuple[str, ...]:
         plan.price_source,
         " ".join(dict.fromkeys(w.code for w in plan.warnings)),
     )
+
+
+def _of_images(plan: PlanDoc) -> tuple[RangeDoc | None, ...]:
+    return (plan.speed.images_per_s, plan.speed.s_per_image, plan.speed.steps_per_s)
 
 
 def screen(document: PlanDocument) -> Iterator[Part]:
@@ -164,7 +186,10 @@ def _fit_text(plan: PlanDoc) -> str:
 
 def _speed_text(plan: PlanDoc) -> str:
     speed = plan.speed
-    text = f"{rate_span(speed.tokens_per_s)} tokens/s, limited by {words.word(words.BOUNDS, speed.limited_by)}"
+    limit = words.word(words.BOUNDS, speed.limited_by)
+    if speed.tokens_per_s is None:
+        return f"{image_speed(speed.images_per_s, speed.s_per_image, speed.steps_per_s)}, limited by {limit}"
+    text = f"{rate_span(speed.tokens_per_s)} tokens/s, limited by {limit}"
     if speed.first_token_s is not None and speed.per_user_tokens_per_s is not None:
         text += (
             f"; first token {speed.first_token_s.likely:.2f} s, "
@@ -190,6 +215,8 @@ def _cost_text(document: PlanDocument, plan: PlanDoc) -> str:
         text += f" for {format_hours(document.workload.horizon_hours)}"
     if plan.cost.per_million_tokens is not None:
         text += f", {money(plan.cost.per_million_tokens)} a million tokens"
+    if plan.cost.per_thousand_images is not None:
+        text += f", {money(plan.cost.per_thousand_images)} a thousand images"
     known = f"{lines or 'nothing'} {plan.cost.billed_currency}"
     lacking = unpriced(plan.warnings)
     if not lacking:
@@ -224,6 +251,8 @@ def _lost(why: RunnerUpDoc, *, is_service: bool) -> str:
 
 def _others(document: PlanDocument) -> Iterator[Part]:
     keys = _ON_SCREEN if document.workload.horizon_hours is None else _FOR_SERVICES
+    if document.workload.images is not None:
+        keys = _FOR_IMAGES
     titles = {key: title for key, title, _ in _COLUMNS} | {"cost_likely": f"cost {document.currency}"}
     best = {f.offer_id for f in document.frontier}
     rows = _told_apart([_short_row(plan, keys, plan.offer_id in best) for plan in document.plans], document.plans)
@@ -245,13 +274,14 @@ def _faster(document: PlanDocument) -> Iterator[Part]:
         return
     yield "Faster by 10 % or more, for more money (the cheapest for each speed):"
     timed = ("hours",) if document.workload.horizon_hours is None else ()
-    titles = ("card", "n", "provider", "tok/s", *timed, f"cost {document.currency}")
+    pace = "tok/s" if document.workload.images is None else "images/s"
+    titles = ("card", "n", "provider", pace, *timed, f"cost {document.currency}")
     rows: tuple[tuple[str, ...], ...] = tuple(
         (
             _short_card(f.accelerator.split("|"), f.share),
             str(f.gpus),
             f.provider,
-            f"{f.tokens_per_s:,.0f}",
+            _pace(f),
             *(hours(f.hours) for _ in timed),
             money(f.cost),
         )
@@ -270,13 +300,17 @@ def _worth_more(document: PlanDocument) -> list[FrontierDoc]:
     beyond: list[FrontierDoc] = []
     fastest = 0.0
     for each in document.frontier:  # cheapest, and slowest, first
-        pace = each.tokens_per_s if is_service else 1 / each.hours
+        pace = (each.tokens_per_s or 0.0) if is_service else 1 / each.hours
         if each.offer_id in shown:
             fastest = max(fastest, pace)
         elif pace >= fastest * _FASTER_BY:
             beyond.append(each)
             fastest = pace
     return beyond
+
+
+def _pace(plan: FrontierDoc) -> str:
+    return f"{plan.tokens_per_s:,.0f}" if plan.tokens_per_s is not None else f"{plan.images_per_s or 0.0:.3g}"
 
 
 def _short_card(cards: Sequence[str], share: float) -> str:
@@ -293,7 +327,8 @@ def _short_row(plan: PlanDoc, keys: Sequence[str], on_frontier: bool) -> tuple[s
         "market": words.word(words.MARKETS, plan.market),
         "verdict": words.word(words.VERDICTS, plan.fit.verdict),
         "hours_likely": hours(plan.hours.likely),
-        "tokens_per_s": f"{plan.speed.tokens_per_s.likely:,.0f}",
+        "tokens_per_s": f"{plan.speed.tokens_per_s.likely:,.0f}" if plan.speed.tokens_per_s else "",
+        "images_per_s": f"{plan.speed.images_per_s.likely:.3g}" if plan.speed.images_per_s else "",
         "cost_likely": f"{money(plan.cost.likely)}{lacking}{'*' if on_frontier else ' '}",
     }
     return tuple(cells[key] for key in keys)

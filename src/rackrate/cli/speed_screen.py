@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from rackrate.cli import words
 from rackrate.cli.gpu_parts import measured_table, per_cent
 from rackrate.cli.layout import Part, Table, drawn, pairs
-from rackrate.cli.numbers import hours_span, rate_span, seconds_span
+from rackrate.cli.numbers import hours_span, image_speed, rate_span, seconds_span
 from rackrate.cli.sections import assumptions, warnings, workload_line
 from rackrate.cli.speed_words import bar, energy, more_cards, peak, result, targets, why_not
 from rackrate.units import format_hours
@@ -25,6 +25,9 @@ _RANGES = (
     "capacity_requests_per_s",
     "step_s",
     "model_flop_utilisation",
+    "images_per_s",
+    "s_per_image",
+    "steps_per_s",
     "hours",
 )
 _DRAWN = ("watts", "wh_per_million_tokens")
@@ -33,7 +36,7 @@ _KEYS = (
     *("accelerator", "gpus", "layout", "interconnect", "verdict"),
     *(f"{name}_{end}" for name in _RANGES for end in ("low", "likely", "high")),
     *(f"{name}_{end}" for name in _DRAWN for end in ("low", "likely", "high")),
-    *("limited_by", "ceiling_tokens_per_s", "share_of_ceiling", "speedup", "efficiency"),
+    *("limited_by", "ceiling_tokens_per_s", "ceiling_images_per_s", "share_of_ceiling", "speedup", "efficiency"),
     *(f"{part}_{name}" for part in _PARTS for name in ("tokens_per_s", "bandwidth_share", "arithmetic_share")),
     *("meets_targets", "reason", "detail"),
 )
@@ -59,12 +62,22 @@ def _row(card: CardSpeedDoc, machine: MachineSpeedDoc) -> tuple[str, ...]:
         *(text for name in _RANGES for text in _ends(getattr(machine, name))),
         *(text for name in _DRAWN for text in _ends(getattr(machine.energy, name, None))),
         machine.limited_by or "",
-        *map(_number, (machine.ceiling_tokens_per_s, machine.share_of_ceiling, machine.speedup, machine.efficiency)),
+        *map(_number, _of_most(machine)),
         *(text for name in _PARTS for text in _part_cells(parts.get(name))),
-        "" if machine.tokens_per_s is None else str(not machine.missed).lower(),
+        "" if _rate(machine) is None else str(not machine.missed).lower(),
         machine.reason or "",
         machine.detail,
     )
+
+
+def _of_most(machine: MachineSpeedDoc) -> tuple[float | None, ...]:
+    ceilings = (machine.ceiling_tokens_per_s, machine.ceiling_images_per_s)
+    return (*ceilings, machine.share_of_ceiling, machine.speedup, machine.efficiency)
+
+
+def _rate(machine: MachineSpeedDoc) -> RangeDoc | None:
+    """What the machine makes a second: tokens, or images; None where it does not do the work."""
+    return machine.tokens_per_s or machine.images_per_s
 
 
 def _ends(span: RangeDoc | None) -> tuple[str, str, str]:
@@ -100,10 +113,11 @@ def screen(document: SpeedDocument) -> Iterator[Part]:
 def _overview(document: SpeedDocument) -> Table:
     """A row for each machine; what is served and what is trained have columns of their own."""
     trains = document.workload.tokens is not None
-    pair = ("step s", "hours") if trains else ("each", "first s")
-    titles = ("card", "n", "layout", "tok/s", *pair, "of most", "times", "limited by")
+    pictures = document.workload.images is not None
+    pair = ("step s", "hours") if trains else ("s each", "hours") if pictures else ("each", "first s")
+    titles = ("card", "n", "layout", "images/s" if pictures else "tok/s", *pair, "of most", "times", "limited by")
     rows = tuple(
-        _seen(card, machine, trains=trains) if machine.tokens_per_s else _unseen(card, machine)
+        _seen(card, machine, trains=trains) if _rate(machine) else _unseen(card, machine)
         for card in document.cards
         for machine in card.machines
     )
@@ -112,13 +126,15 @@ def _overview(document: SpeedDocument) -> Table:
 
 def _seen(card: CardSpeedDoc, machine: MachineSpeedDoc, *, trains: bool) -> tuple[str, ...]:
     pair = (machine.step_s, machine.hours) if trains else (machine.per_user_tokens_per_s, machine.first_token_s)
+    if machine.images_per_s is not None:
+        pair = (machine.s_per_image, machine.hours)
     limit = machine.limited_by or ""
     short = words.BOUNDS_IN_A_COLUMN.get(limit, words.word(words.BOUNDS, limit))
     return (
         card.accelerator,
         str(machine.gpus),
         machine.layout or "",
-        _short(machine.tokens_per_s),
+        _short(_rate(machine)),
         *map(_short, pair),
         per_cent(machine.share_of_ceiling or 0.0),
         f"{machine.speedup:.2f}" if machine.speedup is not None else "",
@@ -149,6 +165,8 @@ def _legend(document: SpeedDocument) -> str:
     most = "of most: of what no software can exceed in that layout; times: the speed over the fewest cards'"
     if document.workload.tokens is not None:
         return f"Likely values. {most}."
+    if document.workload.images is not None:
+        return f"Likely values. s each: of one image on one card; {most}."
     return f"Likely values. tok/s: output of all requests; each: of one while it is written; {most}."
 
 
@@ -177,15 +195,17 @@ def _card(card: CardSpeedDoc, *, in_full: bool) -> Iterator[Part]:
 
 def _leading(card: CardSpeedDoc) -> MachineSpeedDoc | None:
     """The fewest cards that meet every target, else the fewest that do the work."""
-    able = [machine for machine in card.machines if machine.tokens_per_s is not None]
+    able = [machine for machine in card.machines if _rate(machine) is not None]
     return next((machine for machine in able if machine.gpus == card.fewest_gpus), able[0] if able else None)
 
 
 def _speed_rows(machine: MachineSpeedDoc) -> Iterator[tuple[str, str]]:
-    if machine.tokens_per_s is None:
-        return
     limit = words.word(words.BOUNDS, machine.limited_by or "")
-    yield "Speed", f"{rate_span(machine.tokens_per_s)} tokens/s, limited by {limit}"
+    if machine.tokens_per_s is not None:
+        yield "Speed", f"{rate_span(machine.tokens_per_s)} tokens/s, limited by {limit}"
+    if machine.images_per_s is not None:
+        made = image_speed(machine.images_per_s, machine.s_per_image, machine.steps_per_s)
+        yield "Speed", f"{made}, limited by {limit}"
     if machine.first_token_s is not None and machine.s_per_output_token is not None:
         each = f"{seconds_span(machine.s_per_output_token)} a token after it"
         yield "Latency", f"first token after {seconds_span(machine.first_token_s)}, {each}"

@@ -8,6 +8,7 @@ from datetime import date
 from rackrate.facts.accelerator import Accelerator
 from rackrate.facts.access import AccessFact
 from rackrate.facts.billing import BillingRules
+from rackrate.facts.denoiser import Denoiser
 from rackrate.facts.engine import Engine
 from rackrate.facts.formats import WeightFormat
 from rackrate.facts.model import Model
@@ -38,6 +39,7 @@ class FactBook(Value, frozen=True, kw_only=True):
     provider_ids: Mapping[str, str] = field(default_factory=dict)
     access: Mapping[str, tuple[AccessFact, ...]] = field(default_factory=dict)
     pipelines: Mapping[str, Pipeline] = field(default_factory=dict)
+    denoisers: Mapping[str, Denoiser] = field(default_factory=dict)
 
     def rules_of(self, provider: str) -> BillingRules:
         """The rules of ``provider`` (resold offers: of the upstream name if known); empty when none were seen."""

@@ -20,6 +20,7 @@ from rackrate.facts.accelerator import Accelerator
 from rackrate.facts.access import AccessFact, access_fact
 from rackrate.facts.billing import BillingRules
 from rackrate.facts.book import FactBook
+from rackrate.facts.denoiser import Denoiser, denoiser
 from rackrate.facts.engine import Engine, versioned
 from rackrate.facts.lazy import LazyMapping
 from rackrate.facts.model import Model
@@ -28,7 +29,6 @@ from rackrate.units import parse_day
 
 if TYPE_CHECKING:
     from rackrate.facts.baselines import Baseline
-    from rackrate.facts.denoiser import Denoiser
     from rackrate.facts.hosted import HostedPrice
     from rackrate.facts.records import Claim, MigProfile, Provider
     from rackrate.facts.render import RenderScore
@@ -67,6 +67,7 @@ def load(data: Path = DATA) -> FactBook:
         digest=digest,
         seen_at=seen_at,
         pipelines=LazyMapping(_lines_by_id(files["pipelines.csv"]), _pipeline_maker(files["pipelines.csv"])),
+        denoisers=LazyMapping(_lines_by_id(files["denoisers.csv"]), _denoiser_maker(files["denoisers.csv"])),
     )
 
 
@@ -86,8 +87,6 @@ def baselines(data: Path = DATA) -> tuple[Baseline, ...]:
 
 def denoisers(data: Path = DATA) -> tuple[Denoiser, ...]:
     """The networks of diffusion models that speed is known for."""
-    from rackrate.facts.denoiser import denoiser
-
     return _records(data / "denoisers.csv", denoiser)
 
 
@@ -218,6 +217,11 @@ def _model_maker(text: str) -> Callable[[str], Model]:
 def _pipeline_maker(text: str) -> Callable[[str], Pipeline]:
     header = text.partition("\n")[0]
     return lambda line: pipeline(_table(f"{header}\n{line}")[0])
+
+
+def _denoiser_maker(text: str) -> Callable[[str], Denoiser]:
+    header = text.partition("\n")[0]
+    return lambda line: denoiser(_table(f"{header}\n{line}")[0])
 
 
 def _engine_files(files: Files) -> dict[str, str]:

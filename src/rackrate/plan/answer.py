@@ -92,6 +92,12 @@ class ShapeEstimate(Value, frozen=True, kw_only=True):
         assert self.speed.training is not None
         return self.speed.training.tokens_per_s
 
+    @property
+    def pace(self) -> Range:
+        """What is made per second on all machines: images, or tokens."""
+        images = self.speed.images
+        return self.tokens_per_s if images is None else images.images_per_s.scaled(self.machines)
+
 
 def over_starts(first: Range, later: Range, starts: int) -> Range:
     """Hours of ``starts`` start-ups, in which the same rates hold: the ends add."""
@@ -104,7 +110,7 @@ def likely_of(estimates: Sequence[ShapeEstimate]) -> ShapeEstimate:
 
     Likely hours, speed, machines, bill and its lines are all of this one card, so that they agree.
     """
-    return sorted(estimates, key=lambda e: -e.tokens_per_s.likely / e.machines)[len(estimates) // 2]
+    return sorted(estimates, key=lambda e: -e.pace.likely / e.machines)[len(estimates) // 2]
 
 
 class NoEstimate(Value, frozen=True, kw_only=True):
@@ -172,10 +178,10 @@ class Plan(Value, frozen=True, kw_only=True):
         return self.offer.gpus * self.machines
 
     @property
-    def tokens_per_s(self) -> Range:
-        """Tokens per second; the ends are those of all cards that the offer can be."""
-        rates = [e.tokens_per_s for e in self.estimates]
-        likely = likely_of(self.estimates).tokens_per_s.likely
+    def pace(self) -> Range:
+        """Tokens or images per second; the ends are those of all cards that the offer can be."""
+        rates = [e.pace for e in self.estimates]
+        likely = likely_of(self.estimates).pace.likely
         return Range(min(r.low for r in rates), likely, max(r.high for r in rates))
 
 

@@ -124,7 +124,7 @@ def traffic_of(workload: Workload, plan: Plan | None) -> Traffic | None:
         return Traffic(requests=requests, count=count, basis=Basis.REQUESTS_PER_S)
     if plan is None:
         return None
-    count = plan.tokens_per_s.scaled(seconds / serving.output_tokens)
+    count = plan.pace.scaled(seconds / serving.output_tokens)
     return Traffic(requests=requests, count=count, basis=Basis.CONCURRENCY)
 
 

@@ -114,7 +114,7 @@ def _figures(workload: Workload, estimates: tuple[ShapeEstimate, ...]) -> Figure
     ends = accumulate(starts_by_kind(workload))
     return Figures(
         hours=hours,
-        slowness=1 / likely_of(estimates).tokens_per_s.likely if workload.is_service else hours.likely,
+        slowness=1 / likely_of(estimates).pace.likely if workload.is_service else hours.likely,
         is_tight=any(e.memory.verdict is not Verdict.FITS for e in estimates),
         start_s=tuple(float(usage.run_seconds[end - 1]) for end in ends),
         running_s=float(usage.running_seconds),

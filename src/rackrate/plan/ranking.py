@@ -25,7 +25,7 @@ def slowness(plan: Plan) -> float:
     told apart by throughput.
     """
     is_service = all(e.speed.serving is not None and e.speed.work_hours is None for e in plan.estimates)
-    return 1 / plan.tokens_per_s.likely if is_service else plan.hours.likely
+    return 1 / plan.pace.likely if is_service else plan.hours.likely
 
 
 def ranked(plans: Sequence[Plan], rank: Rank) -> list[Plan]:

@@ -127,8 +127,8 @@ def _compared(each: OnCards, first: OnCards, *, loaded: bool) -> OnCards:
 
 
 def _rate(found: ShapeEstimate, *, loaded: bool) -> float:
-    """What grows with cards: tokens per second, or the capacity of a service whose load is given."""
+    """What grows with cards: tokens or images per second, or the capacity of a service whose load is given."""
     serving = found.speed.serving
     if loaded and serving is not None and serving.capacity_requests_per_s is not None:
         return serving.capacity_requests_per_s.likely
-    return found.tokens_per_s.likely
+    return found.pace.likely

@@ -166,7 +166,7 @@ def _preference(workload: Workload, estimate: ShapeEstimate) -> tuple[int, int, 
     """Fits before tight, then fewer machines, then fewer missed latencies, then more tokens per second."""
     verdict = _VERDICT_ORDER.index(estimate.memory.verdict)
     late = len(missed_latencies(workload, estimate.speed))
-    return (verdict, estimate.machines, late, -estimate.tokens_per_s.likely, estimate.layout.label)
+    return (verdict, estimate.machines, late, -estimate.pace.likely, estimate.layout.label)
 
 
 def _alone(trial: _Trial) -> Outcome:

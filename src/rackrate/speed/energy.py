@@ -60,6 +60,8 @@ def energy(
     limit = accelerator.number("power_limit_w")
     if isinstance(limit, Unknown):
         return limit
+    if speed.images is not None:
+        return Unknown("energy of images is not modelled yet")
     one = replica(workload, accelerator, layout, engine)
     if isinstance(one, Unknown):
         return one

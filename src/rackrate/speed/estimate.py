@@ -32,7 +32,9 @@ def estimate(
     published rows scatter, and never above the physical ceiling.
     """
     if workload.images is not None:
-        return Unknown(f"speed of {workload.task} is not part of plans yet")
+        from rackrate.speed.pictures import pictured  # imported here: text needs none of it
+
+        return pictured(workload, workload.images, accelerator, layout)
     one = replica(workload, accelerator, layout, engine)
     if isinstance(one, Unknown):
         return one

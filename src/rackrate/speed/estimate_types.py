@@ -59,18 +59,33 @@ class TrainingSpeed(Value, frozen=True, kw_only=True):
     model_flop_utilisation: Range
 
 
+class ImageSpeed(Value, frozen=True, kw_only=True):
+    """Speed of making images: images a second of the machine, seconds of one on its card, denoising steps a second.
+
+    ``s_per_image`` is a batch's time over its images, decoding included;
+    ``steps_per_s`` counts steps of the whole batch on one card (``it/s``).
+    """
+
+    images_per_s: Range
+    s_per_image: Range
+    steps_per_s: Range
+    ceiling_images_per_s: float
+
+
 class SpeedEstimate(Value, frozen=True, kw_only=True):
     """How fast; ``limited_by`` names the bound, ``ceiling_tokens_per_s`` the physical limit of the machine.
 
     The ceiling is of output tokens (serving) or trained tokens a second, at the
-    published bandwidth and peak. ``computes_in`` is the arithmetic that the card
-    uses for the workload; ``findings`` say where that is not what was asked for.
+    published bandwidth and peak (None for images, whose speed has its own).
+    ``computes_in`` is the arithmetic that the card uses for the workload; ``findings`` say where that is not
+    what was asked for.
     """
 
     limited_by: Bound
-    ceiling_tokens_per_s: float
+    ceiling_tokens_per_s: float | None = None
     serving: ServingSpeed | None = None
     training: TrainingSpeed | None = None
+    images: ImageSpeed | None = None
     work_hours: Range | None = None
     calibrated: bool = False
     computes_in: Precision | None = None

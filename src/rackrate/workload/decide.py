@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from rackrate.facts.accelerator import Precision
+from rackrate.facts.denoiser import Denoiser
 from rackrate.facts.engine import Engine
 from rackrate.facts.formats import WeightFormat
 from rackrate.facts.model import Model
@@ -20,6 +21,7 @@ _FINE_TUNE_TOKENS = 10e6
 _PROMPT_TOKENS, _OUTPUT_TOKENS = 1024, 128  # vllm-project/vllm vllm/benchmarks/datasets.py, RandomDataset
 _FIRST_TOKEN_S, _S_PER_OUTPUT_TOKEN = 0.45, 0.04  # mlcommons/inference_policies, Llama 2 70B interactive
 _CACHE_BITS = {"fp32": 32, "bf16": 16, "fp16": 16, "fp8": 8, "int8": 8}
+_STEPS = 50  # huggingface/diffusers pipeline_stable_diffusion.py, num_inference_steps
 _CHECKPOINT_BYTES_PER_PARAM = 14  # 16-bit weights, FP32 master weights and two FP32 moments
 
 
@@ -163,7 +165,7 @@ def _cache_bits(draft: Draft, precision: Precision) -> int:
 # ---------------------------------------------------------------- images
 
 
-def decide_images(draft: Draft, pipeline: Pipeline) -> Images:
+def decide_images(draft: Draft, pipeline: Pipeline, denoiser: Denoiser | None) -> Images:
     """The sizes of image generation, with the defaults of the key table."""
     return Images(
         pipeline=pipeline,
@@ -173,7 +175,15 @@ def decide_images(draft: Draft, pipeline: Pipeline) -> Images:
         pipeline_offload=draft.constant("images.pipeline_offload", str),
         slicing=draft.said("images.slicing") is True,
         tiling=draft.said("images.tiling") is True,
+        count=_count(draft),
+        steps=draft.choose("images.steps", denoiser.steps if denoiser else _STEPS, "usual_steps"),
+        denoiser=denoiser,
     )
+
+
+def _count(draft: Draft) -> float:
+    given = draft.number("images.count")
+    return float(draft.constant("images.count", int)) if given is None else given
 
 
 # ---------------------------------------------------------------- use

@@ -8,6 +8,30 @@ _MOST_PIXELS = 8192
 
 IMAGES = (
     Key(
+        path="images.count",
+        kind="count",
+        flag="--images",
+        unit="images",
+        scope="images",
+        high=1e12,
+        default=1000,
+        why="size_not_given",
+        help="Images of the whole job.",
+        example="10k",
+    ),
+    Key(
+        path="images.steps",
+        kind="whole",
+        flag="--steps",
+        unit="steps",
+        high=1000,
+        scope="images",
+        rule="the usual number of the pipeline, else 50",
+        help="Denoising steps of an image.",
+        example="28",
+        known_as=("num_inference_steps",),
+    ),
+    Key(
         path="images.width",
         kind="whole",
         flag="--width",

@@ -36,7 +36,7 @@ A workload is described in a TOML or JSON file, by flags, or by both:
 - Times are hours unless they name a unit (`36 h`, `2 days`, `90 min`).
 - Lists are TOML or JSON lists; as a flag, commas or the flag repeated.
 - Letter case, hyphens and underscores make no difference in choices.
-- `diffusion` is answered by `fit`, without a speed by `plan`; `render` is accepted and answered "not yet".
+- `diffusion` is a job of a number of images; `render` is accepted and answered "not yet".
 """
 _TITLES = {
     "": "What to run",

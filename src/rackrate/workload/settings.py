@@ -68,6 +68,8 @@ def _serving(serving: Serving) -> dict[str, Setting | None]:
 
 def _images(images: Images) -> dict[str, Setting | None]:
     return {
+        "images.count": images.count,
+        "images.steps": images.steps,
         "images.width": images.width,
         "images.height": images.height,
         "images.at_once": images.at_once,

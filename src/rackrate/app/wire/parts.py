@@ -99,6 +99,8 @@ class WorkloadDoc(Part, frozen=True, kw_only=True):
     tokens: float | None = None
     image_width: int | None = None
     image_height: int | None = None
+    images: float | None = None
+    steps: int | None = None
     offload: str | None = None
     prompt_tokens: int | None = None
     output_tokens: int | None = None

@@ -39,18 +39,25 @@ class CostDoc(Part, frozen=True, kw_only=True):
     billed: str
     billed_currency: str
     per_million_tokens: str | None
+    per_thousand_images: str | None = None
 
 
 class SpeedDoc(Part, frozen=True, kw_only=True):
-    """Speed of one plan; tokens are output tokens when serving and training tokens otherwise."""
+    """Speed of one plan; tokens are output tokens when serving and training tokens otherwise, null for images.
 
-    tokens_per_s: RangeDoc
+    ``s_per_image`` is a batch's time over its images on one card, ``steps_per_s`` denoising steps of it.
+    """
+
+    tokens_per_s: RangeDoc | None
     limited_by: str
     first_token_s: RangeDoc | None = None
     per_user_tokens_per_s: RangeDoc | None = None
     requests_per_s: RangeDoc | None = None
     step_s: RangeDoc | None = None
     model_flop_utilisation: RangeDoc | None = None
+    images_per_s: RangeDoc | None = None
+    s_per_image: RangeDoc | None = None
+    steps_per_s: RangeDoc | None = None
 
 
 class IdleDoc(Part, frozen=True, kw_only=True):
@@ -103,8 +110,9 @@ class FrontierDoc(Part, frozen=True, kw_only=True):
     gpus: int
     share: float
     hours: float
-    tokens_per_s: float
+    tokens_per_s: float | None
     cost: str
+    images_per_s: float | None = None
 
 
 class RunnerUpDoc(Part, frozen=True, kw_only=True):

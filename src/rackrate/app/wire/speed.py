@@ -60,7 +60,8 @@ class MissedDoc(Part, frozen=True, kw_only=True):
 class MachineSpeedDoc(Part, frozen=True, kw_only=True):
     """The whole work on one machine of ``gpus`` cards; ``reason`` says why it cannot be done, numbers are null then.
 
-    ``tokens_per_s`` are output tokens of all requests, or tokens trained on.
+    ``tokens_per_s`` are output tokens of all requests, or tokens trained on (null for images).
+    ``s_per_image`` is a batch's time over its images on one card, ``steps_per_s`` denoising steps of it.
     ``speedup`` is over the fewest cards that do the work, ``efficiency`` that
     over the ratio of the cards. ``hours`` is start-up and work together, null
     where the work has no end or no size. ``changes`` would make it fit.
@@ -93,6 +94,10 @@ class MachineSpeedDoc(Part, frozen=True, kw_only=True):
     reason: str | None
     detail: str
     changes: list[ChangeDoc]
+    images_per_s: RangeDoc | None = None
+    s_per_image: RangeDoc | None = None
+    steps_per_s: RangeDoc | None = None
+    ceiling_images_per_s: float | None = None
 
 
 class CardSpeedDoc(Part, frozen=True, kw_only=True):
