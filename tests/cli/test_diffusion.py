@@ -48,6 +48,7 @@ def test_plan_and_speed_of_images_answer_in_every_form(form):
     assert ("images_per_s" if form else "images/s") in planned
     assert ("images_per_s" if form else "images/s") in fast
     assert form or "a thousand images" in planned
+    assert "(weights)" not in planned + fast
 
 
 def test_cards_make_images_side_by_side():
@@ -58,6 +59,19 @@ def test_cards_make_images_side_by_side():
     assert four["images_per_s"]["likely"] == pytest.approx(4 * one["images_per_s"]["likely"])
     assert four["s_per_image"] == one["s_per_image"]
     assert 0 < one["share_of_ceiling"] < 1
+
+
+def test_a_deadline_is_met_by_more_machines():
+    asked = (*ASKED, "--images", "100k", "--gpu", "h100-sxm5-80", "--gpus", "1")
+    slow = answer("plan", *asked, "--json").document["plans"][0]
+    plans = answer("plan", *asked, "--deadline", "24h", "--json").document["plans"]
+    assert slow["hours"]["likely"] > 24
+    for plan in plans:
+        assert plan["machines"] > 1
+        assert plan["hours"]["high"] <= 24
+        each = plan["speed"]["images_per_s"]["likely"] / plan["gpus"]
+        assert each == pytest.approx(1 / plan["speed"]["s_per_image"]["likely"])
+    assert plans
 
 
 def test_speed_that_is_not_modelled_is_not_known():

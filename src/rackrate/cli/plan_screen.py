@@ -186,10 +186,10 @@ def _fit_text(plan: PlanDoc) -> str:
 
 def _speed_text(plan: PlanDoc) -> str:
     speed = plan.speed
-    limit = words.word(words.BOUNDS, speed.limited_by)
     if speed.tokens_per_s is None:
+        limit = words.word(words.BOUNDS_OF_IMAGES, speed.limited_by)
         return f"{image_speed(speed.images_per_s, speed.s_per_image, speed.steps_per_s)}, limited by {limit}"
-    text = f"{rate_span(speed.tokens_per_s)} tokens/s, limited by {limit}"
+    text = f"{rate_span(speed.tokens_per_s)} tokens/s, limited by {words.word(words.BOUNDS, speed.limited_by)}"
     if speed.first_token_s is not None and speed.per_user_tokens_per_s is not None:
         text += (
             f"; first token {speed.first_token_s.likely:.2f} s, "

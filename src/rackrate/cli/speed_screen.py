@@ -200,7 +200,8 @@ def _leading(card: CardSpeedDoc) -> MachineSpeedDoc | None:
 
 
 def _speed_rows(machine: MachineSpeedDoc) -> Iterator[tuple[str, str]]:
-    limit = words.word(words.BOUNDS, machine.limited_by or "")
+    bounds = words.BOUNDS if machine.images_per_s is None else words.BOUNDS_OF_IMAGES
+    limit = words.word(bounds, machine.limited_by or "")
     if machine.tokens_per_s is not None:
         yield "Speed", f"{rate_span(machine.tokens_per_s)} tokens/s, limited by {limit}"
     if machine.images_per_s is not None:

@@ -46,6 +46,8 @@ BOUNDS = {
     "cache_room": "room for the KV cache",
 }
 
+BOUNDS_OF_IMAGES = BOUNDS | {"bandwidth": "memory bandwidth (element-wise work)"}
+
 BOUNDS_IN_A_COLUMN = {
     "bandwidth": "bandwidth",
     "cache_bandwidth": "KV bandwidth",

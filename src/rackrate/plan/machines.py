@@ -17,7 +17,7 @@ UTILISATION_AT_MOST = 0.85
 
 
 def machines_for(workload: Workload, speed: SpeedEstimate, startup: Range) -> int:
-    """The fewest machines that carry the offered load (service) or meet the deadline (offline inference).
+    """The fewest machines that carry the offered load (service) or meet the deadline (offline inference, images).
 
     ``speed`` is of one machine given the whole workload, ``startup`` the hours
     of all its starts. Machines are independent replicas, so throughput adds;
@@ -26,9 +26,9 @@ def machines_for(workload: Workload, speed: SpeedEstimate, startup: Range) -> in
     most that a plan rents, and the likely time decides whether that is late.
     """
     serving, deadline = workload.serving, workload.limits.deadline_hours
-    if serving is None or speed.serving is None:
+    if workload.training is not None:
         return 1
-    if serving.online:
+    if serving is not None and speed.serving is not None and serving.online:
         capacity = speed.serving.capacity_requests_per_s or speed.serving.requests_per_s
         load = serving.requests_per_s or 0.0
         return max(1, math.ceil(load / (capacity.likely * UTILISATION_AT_MOST) - 1e-9))
@@ -40,8 +40,10 @@ def machines_for(workload: Workload, speed: SpeedEstimate, startup: Range) -> in
 
 
 def per_machine(workload: Workload, machines: int) -> Workload:
-    """What each of ``machines`` gets of an inference workload: its part of the load or of the requests."""
-    serving = workload.serving
+    """What each of ``machines`` gets of an inference workload: its part of the load, the requests or the images."""
+    serving, images = workload.serving, workload.images
+    if images is not None:
+        return replace(workload, images=replace(images, count=images.count / machines))
     if serving is None or machines == 1:
         return workload
     part = replace(
