@@ -103,6 +103,10 @@ FAULTS = [
     (change("mig_profiles.csv", "memory_label_gb", "10"), Code.CONFLICT, "mig_profiles.csv:2 memory_label_gb"),
     (change("mig_profiles.csv", "memory_label_gb", "20", profile="1g.20gb"), Code.CONFLICT, "mig_profiles.csv:2 max_instances"),
     (change("mig_profiles.csv", "sm_fraction", "a seventh"), Code.BAD_VALUE, "mig_profiles.csv:2"),
+    # image_tokens
+    (change("image_tokens.csv", "patch", ""), Code.MISSING_VALUE, "image_tokens.csv:2 patch"),
+    (change("image_tokens.csv", "resizes", "yes"), Code.UNKNOWN_NAME, "image_tokens.csv:2 resizes"),
+    (change("image_tokens.csv", "merge", "99"), Code.OUT_OF_BOUNDS, "image_tokens.csv:2 merge"),
     # pipelines
     (change("pipelines.csv", "id", "stabilityai/sdxl"), Code.UNKNOWN_NAME, "pipelines.csv:2 id"),
     (change("pipelines.csv", "denoiser", "vit"), Code.UNKNOWN_NAME, "pipelines.csv:2 denoiser"),

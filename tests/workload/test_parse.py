@@ -5,7 +5,10 @@ from datetime import timedelta
 import pytest
 
 from rackrate.facts.accelerator import Precision
+from rackrate.facts.book import with_model
+from rackrate.facts.sight import Sight
 from rackrate.problems import Code, Finding, Severity
+from rackrate.values import replace
 from rackrate.workload.decide import download_bytes
 from rackrate.workload.parse import Parsed, parse
 from rackrate.workload.reasons import REASONS, explain, reason_code
@@ -14,6 +17,23 @@ from rackrate.workload.workload import Checkpointing, Task
 
 LLAMA = "meta-llama/Llama-2-7b-hf"
 QWEN = "Qwen/Qwen2.5-7B-Instruct"
+EYE = Sight(
+    id="eye",
+    names=("eye",),
+    resizes=False,
+    patch=14,
+    merge=1,
+    least_pixels=0,
+    most_pixels=0,
+    side=336,
+    tokens=576,
+    marks=0,
+    frames=1,
+    width=1024,
+    feed=4096,
+    tower_params=0,
+    source="a test",
+)
 
 
 def flags(book, /, **said):
@@ -79,6 +99,9 @@ def test_every_default_made_is_listed_and_nothing_that_was_said(book):
 
 def test_every_reason_can_be_explained_and_none_is_dead(book):
     seen = set()
+    book = with_model(
+        replace(book, sights=lambda: (EYE,)), replace(book.model(QWEN), id="eye", family="eye", modality="image+text")
+    )
     requests = [
         {"model": LLAMA},
         {"model": LLAMA, "currency": "CNY", "limits.budget": "1 USD", "serving.requests": 5},

@@ -13,6 +13,7 @@ from rackrate.facts.engine import Engine
 from rackrate.facts.formats import WeightFormat
 from rackrate.facts.model import Model
 from rackrate.facts.pipeline import Pipeline
+from rackrate.facts.sight import Sight
 from rackrate.money import ExchangeRates
 from rackrate.values import Value, field, replace
 
@@ -40,6 +41,13 @@ class FactBook(Value, frozen=True, kw_only=True):
     access: Mapping[str, tuple[AccessFact, ...]] = field(default_factory=dict)
     pipelines: Mapping[str, Pipeline] = field(default_factory=dict)
     denoisers: Mapping[str, Denoiser] = field(default_factory=dict)
+    sights: Callable[[], tuple[Sight, ...]] = tuple
+
+    def sight_of(self, model: Model) -> Sight | None:
+        """How ``model`` turns images into tokens; None where that is not known, or it sees none."""
+        if not model.modality.startswith("image+text"):
+            return None
+        return next((found for found in self.sights() if model.family in found.names), None)
 
     def rules_of(self, provider: str) -> BillingRules:
         """The rules of ``provider`` (resold offers: of the upstream name if known); empty when none were seen."""

@@ -25,6 +25,7 @@ from rackrate.facts.engine import Engine, versioned
 from rackrate.facts.lazy import LazyMapping
 from rackrate.facts.model import Model
 from rackrate.facts.pipeline import Pipeline, pipeline
+from rackrate.facts.sight import Sight, sight
 from rackrate.units import parse_day
 
 if TYPE_CHECKING:
@@ -66,6 +67,7 @@ def load(data: Path = DATA) -> FactBook:
         rates=rows.exchange_rates(_table(files["exchange_rates.csv"])),
         digest=digest,
         seen_at=seen_at,
+        sights=lambda: _sights(files["image_tokens.csv"]),
         pipelines=LazyMapping(_lines_by_id(files["pipelines.csv"]), _pipeline_maker(files["pipelines.csv"])),
         denoisers=LazyMapping(_lines_by_id(files["denoisers.csv"]), _denoiser_maker(files["denoisers.csv"])),
     )
@@ -222,6 +224,10 @@ def _pipeline_maker(text: str) -> Callable[[str], Pipeline]:
 def _denoiser_maker(text: str) -> Callable[[str], Denoiser]:
     header = text.partition("\n")[0]
     return lambda line: denoiser(_table(f"{header}\n{line}")[0])
+
+
+def _sights(text: str) -> tuple[Sight, ...]:
+    return tuple(map(sight, _table(text)))
 
 
 def _engine_files(files: Files) -> dict[str, str]:

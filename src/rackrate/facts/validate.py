@@ -16,6 +16,7 @@ from rackrate.facts import (
     validate_files,
     validate_models,
     validate_pipelines,
+    validate_sights,
     validate_terms,
     validate_works,
 )
@@ -74,6 +75,7 @@ CHECKS: Mapping[str, Callable[[Known], Check]] = {
     "denoisers.csv": validate_works.denoisers_check,
     "render_scores.csv": validate_works.render_check,
     "pipelines.csv": validate_pipelines.pipelines_check,
+    "image_tokens.csv": validate_sights.sights_check,
     "formats.csv": _formats,
     "billing_rules.csv": validate_billing.billing_check,
     "providers.csv": validate_terms.providers_check,

@@ -32,6 +32,7 @@ KEYS: Mapping[str, tuple[str, ...]] = {
     "denoisers.csv": ("id",),
     "render_scores.csv": ("accelerator", "benchmark", "version", "backend", "source"),
     "pipelines.csv": ("id",),
+    "image_tokens.csv": ("id",),
     "formats.csv": ("id",),
     "billing_rules.csv": ("provider", "rule_key", "value", "state", "effective_from", "source"),
     "providers.csv": ("id",),

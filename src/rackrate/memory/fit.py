@@ -204,8 +204,12 @@ def _with_serving(case: Case, serving: Serving) -> Case:
 
 
 def shortened(serving: Serving, context: int) -> Serving:
-    """``serving`` with ``context`` tokens a sequence: the prompt gives way first, the output by half at most."""
+    """``serving`` with ``context`` tokens a sequence: the prompt gives way first, the output by half at most.
+
+    Images stay, so that a shorter context than theirs is no smaller.
+    """
     output = min(serving.output_tokens, max(1, context // 2))
+    context = max(context, serving.image_tokens + output + 1) if serving.seen is not None else context
     prompt = min(serving.prompt_tokens, max(0, context - output))
     return replace(serving, context_tokens=context, prompt_tokens=prompt, output_tokens=output)
 

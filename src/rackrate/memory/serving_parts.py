@@ -17,6 +17,7 @@ from rackrate.memory.kv_cache import rotary_table_bytes
 from rackrate.memory.layer_pass import element_bytes
 from rackrate.memory.logits import prompt_logit_bytes, sampler_bytes
 from rackrate.memory.phases import part
+from rackrate.memory.seen import seen_parts
 from rackrate.memory.stages import Stage
 from rackrate.memory.weights import attention_layers, is_encoder, parameter_groups, qkv_params, weight_bytes
 from rackrate.values import replace
@@ -64,6 +65,8 @@ def rest_parts(workload: Workload, stage: Stage, layout: Layout, policy: Serving
             kept = tokens * 2 * (model.hidden_size or 0) if policy.eager_prefill else 0.0
             beyond = max(0.0, prompt_logit_bytes(prompt, vocabulary) + kept - working)
             parts.append(part("prompt_logits", beyond, Phase.PREFILL, note="beyond the activations freed by then"))
+    if stage.first:
+        parts.extend(seen_parts(workload, layout, policy, tokens, working))
     return tuple(parts)
 
 

@@ -13,7 +13,7 @@ from rackrate.facts.pipeline import Pipeline
 from rackrate.units import GB
 from rackrate.workload.draft import Draft
 from rackrate.workload.resolve import Chosen
-from rackrate.workload.workload import NOT_HOSTED, Checkpointing, Images, Serving, Task, Training, Use
+from rackrate.workload.workload import NOT_HOSTED, Checkpointing, Images, Seen, Serving, Task, Training, Use
 
 _TOKENS_PER_PRETRAIN_STEP = 2**21  # GPT-3 6.7B and 13B: arXiv 2005.14165, table 2.1
 _TOKENS_PER_PARAMETER = 20  # arXiv 2203.15556
@@ -92,7 +92,8 @@ def _adapters(draft: Draft) -> tuple[int, tuple[str, ...]]:
 
 def decide_serving(draft: Draft, chosen: Chosen, *, online: bool) -> Serving:
     """The sizes of an inference job, with the defaults of the key table."""
-    prompt, output, context = _request_tokens(draft, chosen.model)
+    seen = _seen(draft, chosen)
+    prompt, output, context = _request_tokens(draft, chosen.model, seen.tokens if seen is not None else 0)
     first_ms, token_ms = draft.number("serving.first_token_ms"), draft.number("serving.output_token_ms")
     first_s, token_s = (None if ms is None else ms / 1000 for ms in (first_ms, token_ms))
     rate = draft.number("serving.requests_per_s")
@@ -113,6 +114,20 @@ def decide_serving(draft: Draft, chosen: Chosen, *, online: bool) -> Serving:
         max_s_per_output_token=token_s,
         cache_bits=_cache_bits(draft, chosen.precision),
         hosted=_hosted(draft),
+        seen=seen,
+    )
+
+
+def _seen(draft: Draft, chosen: Chosen) -> Seen | None:
+    """The images of a request; None without any."""
+    count = draft.number("serving.images_per_request")
+    if not count or chosen.sight is None:
+        return None
+    return Seen(
+        sight=chosen.sight,
+        count=int(count),
+        width=draft.constant("serving.image_width", int),
+        height=draft.constant("serving.image_height", int),
     )
 
 
@@ -135,10 +150,10 @@ def requests_in_flight(
     return max(1, math.ceil(requests_per_s * (first_token_s + output_tokens * s_per_output_token)))
 
 
-def _request_tokens(draft: Draft, model: Model) -> tuple[int, int, int]:
-    """Prompt, output and planned context of one request; what is not given is fitted into the context."""
+def _request_tokens(draft: Draft, model: Model, images: int) -> tuple[int, int, int]:
+    """Prompt with its images, output and planned context of one request; what is not given fits the context."""
     context, prompt = draft.number("serving.context_tokens"), draft.number("serving.prompt_tokens")
-    room = int(context or model.max_context or _PROMPT_TOKENS + _OUTPUT_TOKENS)
+    room = max(1, int(context or model.max_context or _PROMPT_TOKENS + _OUTPUT_TOKENS + images) - images)
     left = room - int(prompt) if prompt is not None else max(1, room // 4)
     output = draft.choose("serving.output_tokens", max(1, min(_OUTPUT_TOKENS, left)), "usual_request")
     filled = max(1, room - output)
@@ -146,7 +161,7 @@ def _request_tokens(draft: Draft, model: Model) -> tuple[int, int, int]:
         filled, why = min(_PROMPT_TOKENS, filled), "usual_request"
     else:
         why = "fills_context"
-    length = draft.choose("serving.prompt_tokens", filled, why)
+    length = draft.choose("serving.prompt_tokens", filled, why) + images
     return length, output, draft.choose("serving.context_tokens", length + output, "prompt_and_output")
 
 

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from rackrate.workload.key import SECTIONS, Key
-from rackrate.workload.keys_of_images import IMAGES
+from rackrate.workload.keys_of_images import IMAGES, SEEN
 from rackrate.workload.keys_of_use import LIMITS, USE
 from rackrate.workload.keys_of_work import HOW_TRAINED, SERVING, TRAINING, WHAT
 
 __all__ = ["KEYS", "SECTIONS", "Key", "flag_keys", "shorthand_of"]
 
-_ALL = (*WHAT, *TRAINING, *HOW_TRAINED, *SERVING, *IMAGES, *USE, *LIMITS)
+_ALL = (*WHAT, *TRAINING, *HOW_TRAINED, *SERVING, *SEEN, *IMAGES, *USE, *LIMITS)
 
 KEYS: Mapping[str, Key] = MappingProxyType({key.path: key for key in _ALL})
 """All keys by path, in the order in which they are shown."""

@@ -6,6 +6,50 @@ from rackrate.workload.key import Key
 
 _MOST_PIXELS = 8192
 
+USUAL_SIDE = 1024
+"""Pixels a side of an image in a prompt of which nothing is said."""
+
+SEEN = (
+    Key(
+        path="serving.images_per_request",
+        kind="whole",
+        flag="--images-per-request",
+        unit="images",
+        high=1024,
+        scope="serving",
+        rule="none",
+        help="Images in the prompt of the typical request, beside its prompt tokens.",
+        example="1",
+        known_as=("limit_mm_per_prompt", "image_count"),
+    ),
+    Key(
+        path="serving.image_width",
+        kind="whole",
+        flag="--image-width",
+        unit="pixels",
+        low=64,
+        high=_MOST_PIXELS,
+        scope="serving",
+        default=USUAL_SIDE,
+        why="square_image",
+        help="Width of an image in a prompt.",
+        example="1024",
+    ),
+    Key(
+        path="serving.image_height",
+        kind="whole",
+        flag="--image-height",
+        unit="pixels",
+        low=64,
+        high=_MOST_PIXELS,
+        scope="serving",
+        default=USUAL_SIDE,
+        why="square_image",
+        help="Height of an image in a prompt.",
+        example="1024",
+    ),
+)
+
 IMAGES = (
     Key(
         path="images.count",

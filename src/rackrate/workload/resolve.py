@@ -9,9 +9,11 @@ from rackrate.facts.book import FactBook
 from rackrate.facts.engine import Engine
 from rackrate.facts.formats import WeightFormat
 from rackrate.facts.model import Model
+from rackrate.facts.sight import Sight
 from rackrate.problems import Code
 from rackrate.values import Value, replace
 from rackrate.workload.draft import Draft
+from rackrate.workload.keys_of_images import USUAL_SIDE
 from rackrate.workload.named import named_engine, named_format, named_model
 from rackrate.workload.workload import Task
 
@@ -39,6 +41,7 @@ class Chosen(Value, frozen=True, kw_only=True):
     engine: Engine
     weights: WeightFormat
     precision: Precision
+    sight: Sight | None = None
 
 
 def resolve(draft: Draft, task: Task, vendors: tuple[str, ...], book: FactBook) -> Chosen | None:
@@ -62,10 +65,57 @@ def resolve(draft: Draft, task: Task, vendors: tuple[str, ...], book: FactBook) 
         _refuse_pair(draft, engine, weights, book)
     if task is Task.DIFFUSION:  # downloads and disks hold all networks, not the denoiser alone
         model = replace(model, params_total=book.pipelines[model.id].params_total)
-    return None if engine is None else Chosen(model=model, engine=engine, weights=weights, precision=precision)
+    sight = _sight(draft, model, book)
+    if engine is None or draft.refused:
+        return None
+    return Chosen(model=model, engine=engine, weights=weights, precision=precision, sight=sight)
 
 
 # ---------------------------------------------------------------- do they go together
+
+
+def _sight(draft: Draft, model: Model, book: FactBook) -> Sight | None:
+    """How the model sees the images asked for; None without any. Their size means nothing without them."""
+    count = draft.number("serving.images_per_request")
+    if not count:
+        for path in ("serving.image_width", "serving.image_height"):
+            if path in draft:
+                draft.problem(
+                    path,
+                    Code.CONFLICT,
+                    "the size of an image without images",
+                    "images in the requests",
+                    "give serving.images_per_request (--images-per-request) too, or leave it out",
+                )
+        return None
+    found = book.sight_of(model)
+    if found is None:
+        draft.problem(
+            "serving.images_per_request",
+            Code.NOT_YET,
+            f"images for {model.id} ({model.modality})",
+            "a model whose tokens of an image are known: Qwen2-VL, Qwen2.5-VL, Qwen3-VL, LLaVA 1.5, Gemma 3",
+            "leave it out, and count the tokens of its images in serving.prompt_tokens",
+        )
+        return None
+    _check_images(draft, found, int(count))
+    return found
+
+
+def _check_images(draft: Draft, sight: Sight, count: int) -> None:
+    """A context that is given must have room for the images beside prompt and output."""
+    context = draft.number("serving.context_tokens")
+    width, height = (draft.number(f"serving.image_{side}") or USUAL_SIDE for side in ("width", "height"))
+    images = count * sight.image_tokens(int(width), int(height))
+    least = images + int(draft.number("serving.prompt_tokens") or 1) + int(draft.number("serving.output_tokens") or 1)
+    if context and least > context:
+        draft.problem(
+            "serving.context_tokens",
+            Code.CONFLICT,
+            f"a context of {context:g} tokens for requests of at least {least:g}, {images:g} of them images",
+            "room for prompt, images and output",
+            f"raise serving.context_tokens (--context) to {least:g}, or send fewer or smaller images",
+        )
 
 
 _FEWEST_PLAIN_BITS = 16

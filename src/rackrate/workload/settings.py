@@ -53,7 +53,10 @@ def _training(training: Training, *, adapters: bool) -> dict[str, Setting | None
 def _serving(serving: Serving) -> dict[str, Setting | None]:
     return {
         "serving.mode": "online" if serving.online else "offline",
-        "serving.prompt_tokens": serving.prompt_tokens,
+        "serving.prompt_tokens": serving.prompt_tokens - serving.image_tokens,
+        "serving.images_per_request": serving.seen.count if serving.seen else None,
+        "serving.image_width": serving.seen.width if serving.seen else None,
+        "serving.image_height": serving.seen.height if serving.seen else None,
         "serving.output_tokens": serving.output_tokens,
         "serving.context_tokens": serving.context_tokens,
         "serving.concurrency": serving.concurrency,

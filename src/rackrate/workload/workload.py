@@ -10,6 +10,7 @@ from rackrate.facts.denoiser import Denoiser
 from rackrate.facts.formats import WeightFormat
 from rackrate.facts.model import Model
 from rackrate.facts.pipeline import Pipeline
+from rackrate.facts.sight import Sight
 from rackrate.money import Money
 from rackrate.values import Value
 
@@ -85,6 +86,20 @@ NOT_HOSTED = "none"
 """What to call the hosted model for no comparison."""
 
 
+class Seen(Value, frozen=True, kw_only=True):
+    """The images in a prompt: ``count`` of ``width`` x ``height`` pixels, as a model with this ``sight`` sees them."""
+
+    sight: Sight
+    count: int
+    width: int
+    height: int
+
+    @property
+    def tokens(self) -> int:
+        """Tokens that the images add to a prompt."""
+        return self.count * self.sight.image_tokens(self.width, self.height)
+
+
 class Serving(Value, frozen=True, kw_only=True):
     """Sizes of an inference job.
 
@@ -94,6 +109,7 @@ class Serving(Value, frozen=True, kw_only=True):
     requests in the whole job; ``requests_per_s`` (online) the offered load.
     Latency targets are for the median request, in seconds. ``hosted`` is the
     hosted model to compare with: empty means the same one, ``none`` none.
+    ``prompt_tokens`` count those of the images ``seen``.
     """
 
     online: bool
@@ -107,6 +123,12 @@ class Serving(Value, frozen=True, kw_only=True):
     max_s_per_output_token: float | None = None
     cache_bits: int = 16
     hosted: str = ""
+    seen: Seen | None = None
+
+    @property
+    def image_tokens(self) -> int:
+        """Tokens of a prompt that stand for images."""
+        return self.seen.tokens if self.seen is not None else 0
 
 
 class Images(Value, frozen=True, kw_only=True):
