@@ -116,6 +116,7 @@ def test_every_reason_can_be_explained_and_none_is_dead(book):
         {"model": LLAMA, "task": "full_finetune", "engine": "torchtune"},
         {"model": "stabilityai/sdxl", "images.pipeline_offload": "model"},
         {"model": "stabilityai/sdxl", "images.width": 512},
+        {"model": "eye", "serving.images_per_request": 1},
     ]
     for said in requests:
         parsed = parse(request_from_flags(said), book)
