@@ -7,8 +7,10 @@ from types import MappingProxyType
 
 from rackrate.workload.key import SECTIONS, Key
 from rackrate.workload.keys_of_images import IMAGES, SEEN
+from rackrate.workload.keys_of_serving import SERVING
+from rackrate.workload.keys_of_training import HOW_TRAINED, TRAINING
 from rackrate.workload.keys_of_use import LIMITS, USE
-from rackrate.workload.keys_of_work import HOW_TRAINED, SERVING, TRAINING, WHAT
+from rackrate.workload.keys_of_work import WHAT
 
 __all__ = ["KEYS", "SECTIONS", "Key", "flag_keys", "shorthand_of"]
 
