@@ -30,7 +30,7 @@ SCHEMAS = {
     path.stem: json.loads(path.read_text("utf-8")) for path in (ROOT / "src/rackrate/app/schemas").glob("*.json")
 }
 
-# The keys that issue 2 promises; a document may hold more.
+# The keys that readers count on; a document may hold more.
 PROMISED = {
     "plan": {
         "schema": str,
