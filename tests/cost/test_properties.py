@@ -13,7 +13,7 @@ from rackrate.cost.bounds import SLACK, Timelines, billed_hours
 from rackrate.cost.rounding import billed_seconds, ceil_to
 from rackrate.cost.usage import Usage
 from rackrate.offers.meter import Meter
-from rackrate.offers.table import OfferTable
+from rackrate.offers.rows import table_of_offers
 
 seconds = st.decimals(min_value=0, max_value=10_000_000, places=2)
 starts = st.lists(seconds, min_size=1, max_size=5).map(tuple)
@@ -162,7 +162,7 @@ def column(table, rows, case):
 
 @given(held_rules(), made_offers, in_kinds)
 def test_the_column_of_compute_costs_is_the_exact_one_but_for_rounding(held, machine, case):
-    made = OfferTable.from_offers([machine], lambda _: held, at=AT)
+    made = table_of_offers([machine], lambda _: held, at=AT)
     found = column(made, np.arange(1), case)
     exact = float(compute_amount(bill(held, machine, usage_of(case))))
     assert found[0] * (1 - SLACK) <= exact <= found[0] * (1 + SLACK)
@@ -178,10 +178,10 @@ def test_it_is_for_every_bundled_offer(book, table, offers, case):
 
 @pytest.mark.parametrize(("hours", "terms"), [("730", 1), ("1460", 2), ("1460.0003", 3), ("0.3", 1), ("8760", 12)])
 def test_a_time_that_is_a_whole_number_of_terms_is_not_one_more(hours, terms):
-    made = OfferTable.from_offers([offer("100", term=prepaid("month", "730"))])
+    made = table_of_offers([offer("100", term=prepaid("month", "730"))])
     assert column(made, np.arange(1), ([(Decimal(hours) * 3600, 1)], 0, 0))[0] == pytest.approx(100 * terms)
 
 
 def test_no_estimate_gives_no_cost():
-    made = OfferTable.from_offers([offer("2")])
+    made = table_of_offers([offer("2")])
     assert np.isnan(column(made, np.arange(1), ([(Decimal("NaN"), 1)], 0, 0))[0])

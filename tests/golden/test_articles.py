@@ -16,7 +16,7 @@ from rackrate.app.planning import plan
 from rackrate.cost.charges import charges
 from rackrate.cost.usage import Usage
 from rackrate.offers.catalog import Catalog
-from rackrate.offers.table import OfferTable
+from rackrate.offers.rows import table_of_offers
 from rackrate.plan.answer import Reason
 from rackrate.units import GB, MIB
 
@@ -145,7 +145,7 @@ PRICES = {
 
 
 def test_gpu_gives_prices_per_gb_hour_as_sold(monkeypatch):
-    offers = OfferTable.from_offers([offer(card, price) for card, price in PRICES.values()], at=AS_OF)
+    offers = table_of_offers([offer(card, price) for card, price in PRICES.values()], at=AS_OF)
     here = Context(book=facts(), catalog=Catalog(table=offers, findings=(), digest=""), at=AS_OF)
     monkeypatch.setattr(gpu_use_case, "context", lambda _at: here)
     document = api.gpu([card for card, _ in PRICES.values()], currency="CNY", at=AS_OF)

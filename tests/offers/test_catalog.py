@@ -7,6 +7,7 @@ import pytest
 
 from rackrate.money import Money
 from rackrate.offers import catalog
+from rackrate.offers.rows import table_of_offers
 from rackrate.offers.table import OfferTable
 from rackrate.problems import Code
 
@@ -106,7 +107,7 @@ def test_unknown_cards_are_kept_and_said_to_be_unknown(offers):
 
 
 def test_columns_and_records_say_the_same(book, table, offers):
-    again = OfferTable.from_offers(offers, book.rules_of)
+    again = table_of_offers(offers, book.rules_of)
     columns = set(OfferTable.__struct_fields__) - {"record"}
     for name in sorted(columns):
         left, right = getattr(table, name), getattr(again, name)

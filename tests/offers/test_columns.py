@@ -12,8 +12,8 @@ from rackrate.facts.billing import BillingRule, BillingRules
 from rackrate.offers.arrays import coded
 from rackrate.offers.columns import Coded, Conditions, Machine, OfferColumns, distinct, table_of
 from rackrate.offers.meter import SoldTerm
-from rackrate.offers.rows import row_of
-from rackrate.offers.table import FLAGS, OfferTable
+from rackrate.offers.rows import row_of, table_of_offers
+from rackrate.offers.table import FLAGS
 from rackrate.values import replace
 
 CARDS = ((), ("a40",), ("a100-sxm4-80",), ("a100-pcie-80", "a100-sxm4-80"))
@@ -98,7 +98,7 @@ def columns_of(made):
 
 @given(offers())
 def test_every_offer_has_the_columns_that_its_row_has(made):
-    by_row = OfferTable.from_offers(made, rules_of)
+    by_row = table_of_offers(made, rules_of)
     by_column, order = table_of(columns_of(made), made.__getitem__, rules_of)
     assert sorted(order.tolist()) == list(range(len(made)))
     assert (by_column.count, int(by_column.sizes.sum())) == (len(made), len(made))
@@ -150,7 +150,7 @@ def test_no_record_is_made_before_it_is_asked_for():
         return offer(id=str(place))
 
     made = [offer(name=str(n)) for n in range(100)]
-    table = OfferTable.from_columns(columns_of(made), record)
+    table, _ = table_of(columns_of(made), record)
     assert asked == []
     assert table.offer(7).id in {str(n) for n in range(100)}
     assert len(asked) == 1

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.offers.build import offer, prepaid
 
-from rackrate.offers.table import OfferTable
+from rackrate.offers.rows import table_of_offers
 from rackrate.problems import Code, Severity
 
 
@@ -88,7 +88,7 @@ def test_the_same_price_seen_twice_is_no_disagreement(offers):
 
 
 def table_of(*offers):
-    return OfferTable.from_offers(offers)
+    return table_of_offers(offers)
 
 
 @pytest.mark.parametrize(

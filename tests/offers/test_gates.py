@@ -4,7 +4,7 @@ import pytest
 from tests.offers.build import offer, prepaid
 
 from rackrate.offers.gates import DOUBTS, list_findings, memory_fault, row_findings
-from rackrate.offers.table import OfferTable
+from rackrate.offers.rows import table_of_offers
 from rackrate.problems import Code, Severity
 
 
@@ -17,12 +17,12 @@ def test_a_price_that_is_no_positive_number_is_an_error_and_not_priced(book, pri
     made = offer(price=price)
     found = row_findings(made, book.accelerators)
     assert [f.severity for f in found] == [Severity.ERROR]
-    assert not OfferTable.from_offers([made]).priced.any()
+    assert not table_of_offers([made]).priced.any()
 
 
 def test_a_sound_offer_shows_nothing(book):
     assert row_findings(offer(memory_sold_gb=80.0), book.accelerators) == ()
-    assert OfferTable.from_offers([offer()]).priced.all()
+    assert table_of_offers([offer()]).priced.all()
 
 
 def test_a_gpu_without_its_host_and_a_commitment_of_unknown_length_are_said(book):
@@ -79,7 +79,7 @@ def test_an_ambiguous_card_lists_what_it_can_be(book):
 
 
 def findings_of(*offers):
-    return list_findings(OfferTable.from_offers(offers))
+    return list_findings(table_of_offers(offers))
 
 
 def spot(price, **changes):

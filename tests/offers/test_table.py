@@ -3,12 +3,12 @@ import pytest
 from tests.offers.build import offer, prepaid
 
 from rackrate.offers.offer import Offer
-from rackrate.offers.rows import OfferRow
-from rackrate.offers.table import OfferTable
+from rackrate.offers.rows import OfferRow, table_of_offers
+from rackrate.offers.rows import table_of as table_of_rows
 
 
 def test_an_empty_table():
-    empty = OfferTable.from_offers([])
+    empty = table_of_offers([])
     assert len(empty) == 0
     assert empty.records() == ()
     assert empty.in_regions(["us"]).shape == (0,)
@@ -16,7 +16,7 @@ def test_an_empty_table():
 
 
 def test_columns_are_codes_into_vocabularies():
-    made = OfferTable.from_offers([offer(provider="a"), offer(provider="b", gpus=2), offer(provider="a", name="other")])
+    made = table_of_offers([offer(provider="a"), offer(provider="b", gpus=2), offer(provider="a", name="other")])
     assert made.providers == ("a", "b")
     assert made.provider.tolist() == [0, 1, 0]
     assert made.shape_sets == (offer().shapes, offer(gpus=2).shapes)
@@ -25,12 +25,12 @@ def test_columns_are_codes_into_vocabularies():
 
 def test_prices_are_per_hour_of_the_term():
     month = offer(price="730", term=prepaid("month", 730))
-    assert OfferTable.from_offers([offer(), month]).price_per_hour.tolist() == [2.0, 1.0]
+    assert table_of_offers([offer(), month]).price_per_hour.tolist() == [2.0, 1.0]
 
 
 def test_an_unknown_card_is_the_empty_set_and_still_its_own_thing():
     unknown = [offer(cards=(), card_label=label, name="same") for label in ("X1", "X2")]
-    made = OfferTable.from_offers(unknown)
+    made = table_of_offers(unknown)
     assert made.shape_sets == ((),)
     assert made.superseded.tolist() == [False, False]
 
@@ -50,7 +50,7 @@ def test_records_are_made_only_when_asked_for():
         return offer(id=str(index), name=str(index))
 
     rows = [row(str(i), price=1.0 + i) for i in range(20_000)]
-    big = OfferTable.from_rows(rows, record)
+    big = table_of_rows(rows, record)
     assert asked == []
     assert big.offer(7).id == "7"
     assert asked == [7]

@@ -10,7 +10,7 @@ from tests.plan.build import AT
 from rackrate.facts.book import FactBook
 from rackrate.facts.bundled import load
 from rackrate.offers.offer import Offer
-from rackrate.offers.table import OfferTable
+from rackrate.offers.rows import table_of_offers
 from rackrate.plan.answer import Rank
 from rackrate.plan.question import Question
 from rackrate.workload.parse import Parsed, parse
@@ -35,7 +35,7 @@ def ask(book: FactBook) -> Callable[..., Question]:
             workload=parsed.workload,
             engine=book.engine(parsed.workload.engine_id),
             book=book,
-            offers=OfferTable.from_offers(offers, book.rules_of, at=AT),
+            offers=table_of_offers(offers, book.rules_of, at=AT),
             at=AT,
             currency="USD",
             rank=rank,

@@ -15,8 +15,10 @@ from rackrate.cost.bounds import SLACK
 from rackrate.facts.book import FactBook
 from rackrate.money import Money
 from rackrate.offers import catalog
+from rackrate.offers.columns import table_of as table_of_columns
 from rackrate.offers.offer import Offer
 from rackrate.offers.price_list import Reader
+from rackrate.offers.rows import table_of_offers
 from rackrate.offers.table import OfferTable
 from rackrate.offers.texts import Records, nth_of_base, read_texts
 from rackrate.plan.answer import Plan, Rank, Reason
@@ -59,8 +61,8 @@ class Lists:
             reader = Reader(self.book.accelerators, places_of(self.bundled))
             texts, columns, _ = read_texts(generate(count, self.book, self.bundled, seed=seed), reader)
             record = Records(texts, nth_of_base(texts), reader, self.book.accelerators)
-            lots = OfferTable.from_columns(columns, record, self.book.rules_of, at=AT)
-            rows = OfferTable.from_offers([record(place) for place in range(count)], self.book.rules_of, at=AT)
+            lots = table_of_columns(columns, record, self.book.rules_of, at=AT)[0]
+            rows = table_of_offers([record(place) for place in range(count)], self.book.rules_of, at=AT)
             self._held[count, seed] = lots, rows
         return self._held[count, seed]
 

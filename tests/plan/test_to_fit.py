@@ -11,7 +11,7 @@ from rackrate.memory.estimate import estimate
 from rackrate.memory.estimate_types import Verdict
 from rackrate.memory.fit import Candidates, Case
 from rackrate.offers.offer import MachineShape
-from rackrate.offers.table import OfferTable
+from rackrate.offers.rows import table_of_offers
 from rackrate.plan import to_fit
 from rackrate.plan.answer import ShapeEstimate
 from rackrate.plan.cheapest import cheapest_that_hold
@@ -41,7 +41,7 @@ def estimator(table, offers=()):
             workload=work,
             engine=BOOK.engine(work.engine_id),
             book=BOOK,
-            offers=OfferTable.from_offers(offers, BOOK.rules_of, at=AT),
+            offers=table_of_offers(offers, BOOK.rules_of, at=AT),
             at=AT,
             currency="USD",
         )

@@ -9,7 +9,7 @@ from rackrate.app.context import facts
 from rackrate.facts.billing import BillingRule, BillingRules
 from rackrate.money import Money
 from rackrate.offers.offer import Offer, Term
-from rackrate.offers.table import OfferTable
+from rackrate.offers.rows import table_of_offers
 from rackrate.plan.answer import Answer
 from rackrate.plan.planner import plan
 from rackrate.plan.question import Question
@@ -81,7 +81,7 @@ def planned(workload: Mapping[str, object], offers: Iterable[Offer], rules: Bill
             workload=asked,
             engine=book.engine(asked.engine_id),
             book=replace(book, billing={PROVIDER: held}),
-            offers=OfferTable.from_offers(list(offers), lambda _provider: held, at=AS_OF),
+            offers=table_of_offers(list(offers), lambda _provider: held, at=AS_OF),
             at=AS_OF,
             currency=asked.display_currency,
             limit=100,

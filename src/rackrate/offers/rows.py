@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from datetime import date
 
 import numpy as np
@@ -70,6 +70,12 @@ def row_of(offer: Offer) -> OfferRow:
         dated=offer.observed_how in DATE_IS_SURE,
         includes_disk_gb=float(offer.includes_disk_gb),
     )
+
+
+def table_of_offers(offers: Iterable[Offer], rules_of: RulesOf | None = None, *, at: date | None = None) -> OfferTable:
+    """A table of ``offers`` under the billing rules in force at ``at`` (none: every meter is unknown)."""
+    kept = tuple(offers)
+    return table_of([row_of(offer) for offer in kept], kept.__getitem__, rules_of, at=at)
 
 
 def table_of(

@@ -8,14 +8,13 @@ vocabulary. A record (``Offer``, exact in Decimal) is made when it is asked for.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from datetime import date
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rackrate.offers.arrays import Bools, Codes, Floats, Place, RulesOf, coded
+from rackrate.offers.arrays import Bools, Codes, Floats, Place, coded
 from rackrate.offers.conflicts import disagreements
 from rackrate.offers.meter import BillingClass, Clock, Meter, OtherClass, clock_of
 from rackrate.offers.offer import MachineShape, Offer
@@ -23,9 +22,7 @@ from rackrate.offers.regions import matches_region
 from rackrate.values import Value, replace
 
 if TYPE_CHECKING:
-    from rackrate.offers.columns import OfferColumns
     from rackrate.offers.lots import Lots
-    from rackrate.offers.rows import OfferRow
 
 FLAGS = ("interruptible", "superseded", "priced", "excludes_host", "price_is_from", "commitment_unknown")
 """Columns of truths."""
@@ -76,44 +73,6 @@ class OfferTable(Value, frozen=True, kw_only=True, eq=False, dict=True):
     superseded: Bools
     record: Callable[[int], Offer]
     lots: Lots | None = None
-
-    @classmethod
-    def from_offers(
-        cls, offers: Iterable[Offer], rules_of: RulesOf | None = None, *, at: date | None = None
-    ) -> OfferTable:
-        """A table of ``offers`` under the billing rules in force at ``at`` (none: every meter is unknown)."""
-        from rackrate.offers.rows import row_of, table_of
-
-        kept = tuple(offers)
-        return table_of([row_of(offer) for offer in kept], kept.__getitem__, rules_of, at=at)
-
-    @classmethod
-    def from_rows(
-        cls,
-        rows: Sequence[OfferRow],
-        record: Callable[[int], Offer],
-        rules_of: RulesOf | None = None,
-        *,
-        at: date | None = None,
-    ) -> OfferTable:
-        """A table of ``rows``, whose exact records ``record`` makes when asked."""
-        from rackrate.offers.rows import table_of
-
-        return table_of(rows, record, rules_of, at=at)
-
-    @classmethod
-    def from_columns(
-        cls,
-        columns: OfferColumns,
-        record: Callable[[int], Offer],
-        rules_of: RulesOf | None = None,
-        *,
-        at: date | None = None,
-    ) -> OfferTable:
-        """A table of lots of the offers in ``columns``; ``record`` makes the exact one at a place in them."""
-        from rackrate.offers.columns import table_of
-
-        return table_of(columns, record, rules_of, at=at)[0]
 
     def __len__(self) -> int:
         return len(self.shape_set)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from rackrate.facts.book import with_model
 from rackrate.money import Money
 from rackrate.offers.offer import Offer
+from rackrate.offers.rows import table_of_offers
 from rackrate.offers.table import OfferTable
 from rackrate.plan.answer import Change, NoEstimate
 from rackrate.plan.possible import searched
@@ -98,7 +99,7 @@ def first_that_works(
 
 
 def _table(question: Question, offers: Sequence[Offer]) -> OfferTable:
-    return OfferTable.from_offers(offers, question.book.rules_of, at=question.at)
+    return table_of_offers(offers, question.book.rules_of, at=question.at)
 
 
 def cheapest_offers(search: Search, rows: Rows) -> list[Offer]:
