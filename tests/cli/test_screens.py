@@ -75,7 +75,7 @@ def test_help_lists_every_flag_of_a_workload_under_its_section(verb):
     parts = re.split(r"^(\S.*):$", run(verb, "--help").out, flags=re.MULTILINE)
     under = dict(zip(parts[1::2], parts[2::2], strict=True))
     headings = {"training": "Training runs", "serving": "Inference: services and batches of requests"}
-    headings |= {"images": "Image generation"}
+    headings |= {"images": "Image generation", "parallel": "How the work is divided over cards"}
     headings |= {"use": "When the machine runs, and what is kept around it", "limits": "What a plan must keep to"}
     for key in flag_keys():
         assert f"  {key.flag}" in under[headings.get(key.path.partition(".")[0], "What to run")]

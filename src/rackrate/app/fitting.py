@@ -53,9 +53,14 @@ def fit(asked: Asked = None, flags: Mapping[str, object] = NOTHING, *, at: date 
     parsed = read_workload(asked, flags, here.book)
     card = _card(parsed.workload, here)
     estimator = Estimator(question_of(parsed.workload, here))
-    found = [_on(estimator, card, gpus) for gpus in parsed.workload.limits.gpu_counts or (1,)]
+    found = [_on(estimator, card, gpus) for gpus in _counts(parsed.workload)]
     parsed = replace(parsed, warnings=(*parsed.warnings, *not_used(flags, "fit", NOT_USED)))
     return document(here, parsed, estimator, card, (_leading(estimator, card, found), found))
+
+
+def _counts(workload: Workload) -> tuple[int, ...]:
+    """The numbers of cards named, else the fewest that the division asked for needs."""
+    return workload.limits.gpu_counts or (workload.parallel.gpus if workload.parallel is not None else 1,)
 
 
 def _card(workload: Workload, here: Context) -> Accelerator:
@@ -97,14 +102,12 @@ def _refuse_unknown(card: Accelerator, why: object) -> Refused:
 
 def _refuse_layout(estimator: Estimator, gpus: int) -> Refused:
     question = estimator.question
+    parallel = question.workload.parallel
+    expected = f"a number that {question.engine.title} can divide {question.workload.model.id} over"
+    action = "try 1, 2, 4 or 8, or another engine"
+    if parallel is not None:
+        expected = f"at least {parallel.gpus} cards, as the division that was asked for needs"
+        action = f"say --gpus {parallel.gpus}, or divide less"
     return Refused(
-        [
-            Finding(
-                code=Code.CONFLICT,
-                subject="--gpus",
-                observed=f"{gpus} cards",
-                expected=f"a number that {question.engine.title} can divide {question.workload.model.id} over",
-                action="try 1, 2, 4 or 8, or another engine",
-            )
-        ]
+        [Finding(code=Code.CONFLICT, subject="--gpus", observed=f"{gpus} cards", expected=expected, action=action)]
     )

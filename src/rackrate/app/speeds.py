@@ -20,7 +20,7 @@ from rackrate.plan.shapes import Estimator
 from rackrate.plan.to_fit import changes_to_fit
 from rackrate.plan.usual_cards import usual_cards
 from rackrate.problems import Code, Finding, Refused
-from rackrate.workload.workload import Assumption, Limits
+from rackrate.workload.workload import Assumption, Workload
 
 USUAL_COUNTS = (1, 2, 4, 8)
 CHOOSE_CARDS = ("limits.require", "limits.vendors")
@@ -55,7 +55,7 @@ def speed(asked: Asked = None, flags: Mapping[str, object] = NOTHING, *, at: dat
     parsed = read_workload(asked, flags, here.book)
     estimator = Estimator(question_of(parsed.workload, here))
     cards, usual = _cards(estimator)
-    counts = _counts(parsed.workload.limits)
+    counts = _counts(parsed.workload)
     found = [(card, on_cards(estimator, card, counts)) for card in cards]
     figures = bundled.baselines()
     unused = not_used(flags, "speed", BESIDE_THE_WORK if usual else (*BESIDE_THE_WORK, *CHOOSE_CARDS))
@@ -87,8 +87,16 @@ def _cards(estimator: Estimator) -> tuple[list[Accelerator], list[Assumption]]:
     return [question.book.accelerators[name] for name in ids], [said]
 
 
-def _counts(limits: Limits) -> tuple[int, ...]:
-    return limits.gpu_counts or tuple(n for n in USUAL_COUNTS if limits.max_gpus is None or n <= limits.max_gpus)
+def _counts(workload: Workload) -> tuple[int, ...]:
+    """The numbers of cards named, else the usual ones that the limits and the division asked for allow."""
+    limits, parallel = workload.limits, workload.parallel
+    if limits.gpu_counts:
+        return limits.gpu_counts
+    if parallel is not None and parallel.data:
+        return (parallel.gpus,)
+    least = parallel.gpus if parallel is not None else 1
+    usual = tuple(n for n in USUAL_COUNTS if n >= least and (limits.max_gpus is None or n <= limits.max_gpus))
+    return usual or (least,)
 
 
 def _bridges(cards: Iterable[Accelerator], counts: Iterable[int]) -> list[Assumption]:

@@ -20,6 +20,7 @@ _HEADINGS = {
     "training": "Training runs",
     "serving": "Inference: services and batches of requests",
     "images": "Image generation",
+    "parallel": "How the work is divided over cards",
     "use": "When the machine runs, and what is kept around it",
     "limits": "What a plan must keep to",
 }

@@ -236,7 +236,9 @@ class Engine(Value, frozen=True, kw_only=True):
     """One engine at one range of versions.
 
     ``tasks`` are the task ids it can run; ``parallel`` the layouts it knows
-    (``tensor``, ``pipeline``, ``data``, ``zero``, ``layer_split``);
+    (``tensor``, ``pipeline``, ``data``, ``zero``, ``layer_split``, and when asked
+    for ``context``, ``expert``, ``sequence`` and ``interleaved`` stages);
+    ``zero_stages`` are those of ZeRO that it has, ``zero_stages_in_pipelines`` those that go with pipelines;
     ``weight_formats`` the formats it loads; ``vendors`` the accelerator vendors
     it runs on; ``min_compute_capability`` for NVIDIA cards. ``older`` are the
     policies that it had before, the oldest version first.
@@ -257,6 +259,12 @@ class Engine(Value, frozen=True, kw_only=True):
     training: TrainingPolicy | None = None
     notes: str = ""
     older: tuple[Older, ...] = ()
+    zero_stages: tuple[int, ...] = ()
+    zero_stages_in_pipelines: tuple[int, ...] = ()
+
+    def zero_stages_at(self, pipeline: int) -> tuple[int, ...]:
+        """The stages of ZeRO that go with ``pipeline`` stages of layers."""
+        return self.zero_stages_in_pipelines if pipeline > 1 else self.zero_stages
 
     def at(self, version: str) -> Engine:
         """The engine as it was at ``version``, e.g. ``"4.38.2"``; its id then says so."""

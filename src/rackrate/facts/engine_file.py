@@ -10,7 +10,10 @@ from rackrate.facts.engine import NOTHING, SAMPLER, Engine, Host, Older, Serving
 from rackrate.units import GIB
 
 _TOP = {"id", "title", "versions", "seen_at", "source", "tasks", "parallel", "weight_formats", "vendors"}
-_TOP_OPTIONAL = {"min_compute_capability", "notes", "serving", "training", "speed", "before"}
+_TOP_OPTIONAL = {
+    "min_compute_capability", "notes", "serving", "training", "speed", "before", "zero_stages",
+    "zero_stages_in_pipelines",
+}  # fmt: skip
 _BEFORE = {"version", "serving", "training", "speed"}
 _SERVING = {
     "memory_share", "share_of", "page_tokens", "window_saves", "default_context", "default_sequences",
@@ -93,6 +96,13 @@ class Section:
         value = self._of(key, list)
         return list(value) if isinstance(value, list) else []
 
+    def wholes(self, key: str) -> list[int]:
+        """A list of whole numbers."""
+        found = self.items(key)
+        if any(type(value) is not int for value in found):
+            raise ValueError(f"{self.where}.{key}: {found} is not a list of whole numbers")
+        return [int(str(value)) for value in found]
+
     def text_or(self, key: str, default: str) -> str:
         """A string, or ``default`` where it is not said."""
         return self.text(key) if self.has(key) else default
@@ -142,7 +152,17 @@ def engine(document: Mapping[str, object], where: str = "engine") -> Engine:
         training=_training(top.section("training", _TRAINING)) if top.has("training") else None,
         notes=top.text("notes") if top.has("notes") else "",
         older=_older(top),
+        zero_stages=_zero_stages(top),
+        zero_stages_in_pipelines=_zero_stages(top, in_pipelines=True),
     )
+
+
+def _zero_stages(top: Section, *, in_pipelines: bool = False) -> tuple[int, ...]:
+    """The stages of ZeRO: as said, all three of an engine with ``zero``, or none; in pipelines the same unless said."""
+    for key in ("zero_stages_in_pipelines",) * in_pipelines + ("zero_stages",):
+        if top.has(key):
+            return tuple(sorted(top.wholes(key)))
+    return (1, 2, 3) if "zero" in top.names("parallel") else ()
 
 
 def _older(top: Section) -> tuple[Older, ...]:

@@ -13,7 +13,10 @@ from rackrate.problems import Code, Finding
 from rackrate.units import GIB, parse_day
 
 TASKS = frozenset({"inference", "lora", "qlora", "full_finetune", "pretrain", "diffusion", "render"})
-LAYOUTS = frozenset({"tensor", "pipeline", "data", "zero", "layer_split"})
+LAYOUTS = frozenset(
+    {"tensor", "pipeline", "data", "zero", "layer_split", "context", "expert", "sequence", "interleaved"}
+)
+ZERO_STAGES = frozenset({1, 2, 3})
 LOSSES = frozenset({"full", "chunked", "fused"})
 ATTENTIONS = frozenset({"flash", "eager"})
 SHARES_OF = frozenset({"total", "static", "free"})
@@ -68,6 +71,8 @@ def engine_faults(
     ):
         for word in sorted(words - set(known)):
             yield _fault(Code.UNKNOWN_NAME, f"{name} {key}", word, f"one of {', '.join(sorted(known))}")
+    for stage in sorted({*found.zero_stages, *found.zero_stages_in_pipelines} - ZERO_STAGES):
+        yield _fault(Code.OUT_OF_BOUNDS, f"{name} zero_stages", str(stage), "1, 2 or 3")
     yield from _numbers(name, found)
     for key, value in _sources(found):
         if not value.strip() or is_private(value):

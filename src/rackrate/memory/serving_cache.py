@@ -123,7 +123,7 @@ def _growing_cache(card: Card, cache: Range, asked: int) -> list[Component]:
     """
     assert card.shape is not None
     prompt = card.shape.sequence_bytes(card.serving.prompt_tokens).scaled(asked)
-    extra = card.policy.cache_copies - 1.0 + 0.5 / card.layers
+    extra = card.policy.cache_copies - 1.0 + 0.5 / max(1, card.layers)
     return [
         part("kv_cache", cache, Phase.DECODE, note=card.note),
         part("prompt_cache", prompt, Phase.PREFILL, note=card.note),

@@ -19,7 +19,14 @@ from rackrate.memory.logits import prompt_logit_bytes, sampler_bytes
 from rackrate.memory.phases import part
 from rackrate.memory.seen import seen_parts
 from rackrate.memory.stages import Stage
-from rackrate.memory.weights import attention_layers, is_encoder, parameter_groups, qkv_params, weight_bytes
+from rackrate.memory.weights import (
+    attention_layers,
+    is_encoder,
+    parameter_groups,
+    qkv_params,
+    shared_experts_out,
+    weight_bytes,
+)
 from rackrate.values import replace
 from rackrate.workload.layout import Layout
 from rackrate.workload.workload import Serving, Workload
@@ -42,7 +49,8 @@ def rest_parts(workload: Workload, stage: Stage, layout: Layout, policy: Serving
     model, serving = workload.model, workload.serving
     form = replace(workload.weights, head_16bit=False) if policy.quantises_head else workload.weights
     ties = not policy.quantises_head and form.id not in policy.unties
-    weights = weight_bytes(model, parameter_groups(model), stage, form, ties=ties) / layout.tensor
+    groups = shared_experts_out(parameter_groups(model), layout.expert // layout.tensor)
+    weights = weight_bytes(model, groups, stage, form, ties=ties) / layout.tensor
     tokens, prompt = _prefill_tokens(serving, layout, policy)
     working = _working_bytes(workload, layout, policy, tokens)
     parts = [

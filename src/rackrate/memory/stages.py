@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
+
 from rackrate.values import Value
 from rackrate.workload.layout import Layout
 
@@ -39,6 +41,8 @@ def stages(layers: int, layout: Layout, micro_batches: int = 1) -> tuple[Stage, 
     make the first hold 1 + (p - 1) / (p x chunks) times as much (Megatron-LM,
     arXiv 2205.05198 section 4.2.3).
     """
+    if layout.split:
+        return _split_stages(layers, layout.split)
     count = min(layout.pipeline, layers)
     if count <= 1:
         return (Stage(layers=layers, of=layers, first=True, last=True),)
@@ -50,3 +54,23 @@ def stages(layers: int, layout: Layout, micro_batches: int = 1) -> tuple[Stage, 
         Stage(layers=part, of=layers, first=True, last=False, in_flight=waiting),
         Stage(layers=part, of=layers, first=False, last=True),
     )
+
+
+def _split_stages(layers: int, shares: tuple[float, ...]) -> tuple[Stage, ...]:
+    """The stages of a layer split by ``shares``: those that nothing falls on are left out.
+
+    Layers and the output head are places 0 to n; place i goes to the first card
+    whose shares and those before it are more than i / (n + 1) of all
+    (ggml-org/llama.cpp src/llama-model.cpp load_tensors, splits and
+    get_layer_buft_list). Cards are taken to be alike.
+    """
+    whole, ends, before = sum(shares), [], 0.0
+    for share in shares:
+        before += share / whole
+        ends.append(before)
+    cards = [min(bisect_right(ends, place / (layers + 1)), len(shares) - 1) for place in range(layers + 1)]
+    found = []
+    for card in sorted(set(cards)):
+        held = cards[:layers].count(card)
+        found.append(Stage(layers=held, of=layers, first=card == cards[0], last=card == cards[-1]))
+    return tuple(found)

@@ -72,8 +72,10 @@ def _headroom(estimate: MemoryEstimate) -> float:
 
 
 def _setting(workload: Workload, training: Training, policy: TrainingPolicy, layout: Layout, stage: Stage) -> Setting:
-    model = workload.model
-    groups = shared_experts_out(parameter_groups(model), layout.expert)
+    model, whole = workload.model, parameter_groups(workload.model)
+    groups = shared_experts_out(whole, layout.expert)
+    ties = policy.ties_weights
+    spread = params_on(model, whole, stage, ties=ties) / params_on(model, groups, stage, ties=ties)
     size = element_bytes(workload.precision)
     adapts = workload.task.trains_adapters
     pure = size == FP32_BYTES or not policy.master_weights or (training.pure_16bit and not adapts)
@@ -83,7 +85,7 @@ def _setting(workload: Workload, training: Training, policy: TrainingPolicy, lay
         embeddings = 0.0
         weight_size = max(size, policy.adapter_bytes)
     else:
-        trained = params_on(model, groups, stage, ties=policy.ties_weights)
+        trained = params_on(model, groups, stage, ties=ties)
         embeddings = float(groups.embedding) if stage.first else 0.0
         weight_size = size if pure else policy.adapter_bytes
     accumulation = -(-training.global_batch // max(1, training.micro_batch * layout.data))
@@ -98,6 +100,8 @@ def _setting(workload: Workload, training: Training, policy: TrainingPolicy, lay
         weight_size=weight_size,
         pure=pure,
         trained=trained / layout.tensor,
+        trained_spread=1.0 if adapts else spread,
+        base_spread=spread,
         embeddings=embeddings / layout.tensor,
         accumulates=accumulation > 1,
         kept=_pass(workload, training, policy, layout, weight_size),

@@ -35,7 +35,8 @@ class Setting(Value, frozen=True, kw_only=True):
     ``trained`` parameters (of which ``embeddings``) are held on this card
     before ZeRO divides them; ``weight_size`` is the bytes of a trained weight,
     ``element_size`` of an activation; ``pure``: no FP32 copies. ``kept`` is how
-    a layer is run.
+    a layer is run. ``trained_spread`` and ``base_spread``: what is trained, and
+    the base, in proportion to this card's part where cards share experts.
     """
 
     workload: Workload
@@ -51,6 +52,8 @@ class Setting(Value, frozen=True, kw_only=True):
     embeddings: float
     accumulates: bool
     kept: Pass
+    trained_spread: float = 1.0
+    base_spread: float = 1.0
 
     @property
     def tokens(self) -> int:
@@ -69,8 +72,20 @@ class Setting(Value, frozen=True, kw_only=True):
         return self.policy.gradient_bytes or self.weight_size
 
     def sharded(self, size: float, stage: int) -> float:
-        """``size`` divided over the data-parallel group from ZeRO ``stage`` on."""
-        return size / self.layout.shards if self.layout.zero_stage >= stage else size
+        """``size`` of what is trained, divided over the data-parallel group from ZeRO ``stage`` on.
+
+        Experts that cards share are divided among those that hold the same ones
+        alone: a card's part of all of them is what it would be without sharing
+        (Megatron-LM core/optimizer, expert data-parallel groups).
+        """
+        return self._divided(size, stage, self.trained_spread)
+
+    def sharded_base(self, size: float) -> float:
+        """``size`` of the frozen base, divided over the data-parallel group by ZeRO 3."""
+        return self._divided(size, ZERO_WEIGHTS, self.base_spread)
+
+    def _divided(self, size: float, stage: int, spread: float) -> float:
+        return size * spread / self.layout.shards if self.layout.zero_stage >= stage else size
 
     def offloads(self, what: str) -> bool:
         """Whether ``what`` waits in the host's memory (parameters go with the optimizer)."""
@@ -101,7 +116,7 @@ def _frozen_parts(s: Setting) -> list[Component]:
     adapters = part("adapters", s.sharded(s.weight_size * s.trained, ZERO_WEIGHTS))
     if s.offloads("parameters"):
         return [_passing(s, base), adapters]
-    parts = [part("weights", s.sharded(base, ZERO_WEIGHTS)), adapters]
+    parts = [part("weights", s.sharded_base(base)), adapters]
     if s.kept.quantised and s.policy.upcasts:
         parts.append(part("upcast_weights", _widened_bytes(s)))
     if s.kept.quantised:

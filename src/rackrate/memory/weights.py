@@ -178,7 +178,7 @@ def weight_bytes(model: Model, groups: ParameterGroups, stage: Stage, form: Weig
     ``form``, their headers say how many bytes: no formula.
     """
     if model.stored is not None and model.stored.format == form.id:
-        return _stored_bytes(model, model.stored, stage, ties=ties)
+        return _stored_bytes(model, model.stored, groups, stage, ties=ties)
     narrow = form.bytes_per_weight
     wide = max(2.0, narrow)
     layers = (groups.layer_matrices * narrow + groups.norms * wide) * stage.fraction
@@ -189,13 +189,15 @@ def weight_bytes(model: Model, groups: ParameterGroups, stage: Stage, form: Weig
     return layers + embedding + head
 
 
-def _stored_bytes(model: Model, stored: Stored, stage: Stage, *, ties: bool) -> float:
+def _stored_bytes(model: Model, stored: Stored, groups: ParameterGroups, stage: Stage, *, ties: bool) -> float:
     """Bytes of the files that ``stage`` holds: its layers, the embedding in front, the head at the end.
 
     A head that is not in the files is the embedding; it is a second copy on a
     card without the embedding, or in an engine that does not tie.
     """
-    inside = (stored.layer_bytes + stored.vision_bytes) * stage.fraction
+    matrices = parameter_groups(model).layer_matrices
+    experts_here = groups.layer_matrices / matrices if matrices else 1.0
+    inside = (stored.layer_bytes * experts_here + stored.vision_bytes) * stage.fraction
     front = stored.embedding_bytes if stage.first else 0
     shared = not stored.head_bytes and ((ties and stage.first) or is_encoder(model))
     behind = (stored.head_bytes or stored.embedding_bytes) if stage.last and not shared else 0

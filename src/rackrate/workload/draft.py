@@ -175,7 +175,9 @@ def similar_keys(path: str) -> list[str]:
     word = path.strip('"')[:_WORD_AT_MOST].replace("-", "_")
     section, _, last = word.rpartition(".")
     known = [key.path for key in KEYS.values() if {word.lower(), last.lower()} & set(key.known_as)]
-    by_last = {key.rpartition(".")[2]: key for key in KEYS}
-    close = [by_last[name] for name in nearest(last, by_last)]
+    by_last: dict[str, list[str]] = {}
+    for key in KEYS:
+        by_last.setdefault(key.rpartition(".")[2], []).append(key)
+    close = [key for name in nearest(last, by_last) for key in by_last[name]]
     close.sort(key=lambda key: key.rpartition(".")[0] != section)  # those of the same section first
     return list(dict.fromkeys([*known, *close, *nearest(word, KEYS)]))[:2]

@@ -7,11 +7,13 @@ from typing import Literal
 
 from rackrate.values import Value, field
 
-Kind = Literal["whole", "number", "count", "bytes", "hours", "choice", "text", "list", "whole_list", "money", "switch"]
+Kind = Literal[
+    "whole", "number", "count", "bytes", "hours", "choice", "text", "list", "whole_list", "shares", "money", "switch"
+]
 Scope = Literal["any", "training", "adapters", "serving", "online", "offline", "job", "images"]
 """For which workloads a key has a meaning; a job is training or offline inference."""
 
-SECTIONS = ("training", "serving", "images", "use", "limits")
+SECTIONS = ("training", "serving", "images", "parallel", "use", "limits")
 
 
 class Key(Value, frozen=True, kw_only=True):
@@ -58,6 +60,11 @@ class Key(Value, frozen=True, kw_only=True):
         """What the flag's value is called in a usage line."""
         if self.names:
             return self.names.upper()
-        return {"choice": "CHOICE", "list": "NAME", "whole_list": "COUNT", "whole": "N", "number": "X"}.get(
-            self.kind, self.kind.upper()
-        )
+        return {
+            "choice": "CHOICE",
+            "list": "NAME",
+            "whole_list": "COUNT",
+            "whole": "N",
+            "number": "X",
+            "shares": "X,X",
+        }.get(self.kind, self.kind.upper())

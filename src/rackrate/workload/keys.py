@@ -7,6 +7,7 @@ from types import MappingProxyType
 
 from rackrate.workload.key import SECTIONS, Key
 from rackrate.workload.keys_of_images import IMAGES, SEEN
+from rackrate.workload.keys_of_parallel import PARALLEL
 from rackrate.workload.keys_of_serving import SERVING
 from rackrate.workload.keys_of_training import HOW_TRAINED, TRAINING
 from rackrate.workload.keys_of_use import LIMITS, USE
@@ -14,7 +15,7 @@ from rackrate.workload.keys_of_work import WHAT
 
 __all__ = ["KEYS", "SECTIONS", "Key", "flag_keys", "shorthand_of"]
 
-_ALL = (*WHAT, *TRAINING, *HOW_TRAINED, *SERVING, *SEEN, *IMAGES, *USE, *LIMITS)
+_ALL = (*WHAT, *TRAINING, *HOW_TRAINED, *SERVING, *SEEN, *IMAGES, *PARALLEL, *USE, *LIMITS)
 
 KEYS: Mapping[str, Key] = MappingProxyType({key.path: key for key in _ALL})
 """All keys by path, in the order in which they are shown."""

@@ -16,7 +16,8 @@ class Layout(Value, frozen=True, kw_only=True):
     count among ``gpus``, and ZeRO shards over them too); ``expert`` of the
     data-parallel cards share the experts of a layer; ``sequence``: norms and
     residuals are divided over the tensor-parallel cards as well; ``chunks`` of
-    layers a pipeline stage has, interleaved.
+    layers a pipeline stage has, interleaved. ``split``: the shares of the layers
+    that the cards of a layer split get (empty: even).
     """
 
     tensor: int = 1
@@ -28,6 +29,7 @@ class Layout(Value, frozen=True, kw_only=True):
     expert: int = 1
     sequence: bool = False
     chunks: int = 1
+    split: tuple[float, ...] = ()
 
     @property
     def gpus(self) -> int:
@@ -45,7 +47,40 @@ class Layout(Value, frozen=True, kw_only=True):
         rows = ("tp", self.tensor), ("pp", self.pipeline), ("dp", self.data), ("cp", self.context), ("ep", self.expert)
         parts = [f"{n}{v}" for n, v in rows if v > 1]
         if self.layer_split:
-            parts = [f"split{self.pipeline}", *(p for p in parts if p.startswith("dp"))]
+            shares = f"({','.join(f'{share:g}' for share in self.split)})" if self.split else ""
+            parts = [f"split{self.pipeline}{shares}", *(p for p in parts if p.startswith("dp"))]
+        if self.chunks > 1:
+            parts.append(f"vpp{self.chunks}")
+        if self.sequence:
+            parts.append("sp")
         if self.zero_stage:
             parts.append(f"zero{self.zero_stage}")
         return " ".join(parts) or "single"
+
+
+class Parallel(Value, frozen=True, kw_only=True):
+    """A division of the work that the user asked for.
+
+    What was not said is 1, but for ``data`` (0: as many replicas as fill the
+    machine) and ``zero_stage`` (None: the engine's usual ones are tried).
+    """
+
+    tensor: int = 1
+    pipeline: int = 1
+    data: int = 0
+    context: int = 1
+    expert: int = 1
+    sequence: bool = False
+    virtual_stages: int = 1
+    zero_stage: int | None = None
+    tensor_split: tuple[float, ...] = ()
+
+    @property
+    def replica(self) -> int:
+        """Cards of one replica."""
+        return self.tensor * self.pipeline * self.context
+
+    @property
+    def gpus(self) -> int:
+        """The fewest cards that it needs."""
+        return self.replica * max(1, self.data)

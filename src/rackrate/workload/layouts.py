@@ -14,11 +14,16 @@ def layouts(model: Model, workload: Workload, engine: Engine, gpus: int) -> tupl
     """Layouts over as many of ``gpus`` cards as the workload can use, least communication first.
 
     Cards stay idle only when no valid division uses them all (a global batch
-    of 12 runs on 6 of 8 cards). Left out is what another layout of the list
+    of 12 runs on 6 of 8 cards). A division that the user asked for is kept to
+    (``fixed_layouts``). Left out is what another layout of the list
     beats in memory without losing speed: plain data parallel training beside
     ZeRO 2 (same traffic: Rajbhandari et al. 2020, arXiv 1910.02054, section
     7.2), ZeRO 1 beside ZeRO 2, and pipelines where weights can be sharded.
     """
+    if workload.parallel is not None:
+        from rackrate.workload.fixed_layouts import fixed_layouts
+
+        return tuple(sorted(fixed_layouts(workload.parallel, workload, engine, gpus), key=_communication))
     training, adapters = workload.training, workload.task.trains_adapters
     for used in range(gpus, 0, -1):
         if training is None:

@@ -59,6 +59,13 @@ def parse(request: Request, book: FactBook) -> Parsed | tuple[Finding, ...]:
     training = decide_training(draft, task, chosen) if task.trains else None
     images = _images(draft, chosen.model.id, book) if task is Task.DIFFUSION else None
     serving = None if task.trains or images else decide_serving(draft, chosen, online=online)
+    parallel = None
+    if any(path.startswith("parallel.") for path in draft.values):
+        from rackrate.workload.decide_parallel import decide_parallel
+
+        parallel = decide_parallel(draft, chosen, training)
+        if parallel is None:
+            return tuple(draft.findings)
     workload = Workload(
         model=chosen.model,
         task=task,
@@ -70,6 +77,7 @@ def parse(request: Request, book: FactBook) -> Parsed | tuple[Finding, ...]:
         training=training,
         serving=serving,
         images=images,
+        parallel=parallel,
         display_currency=currency,
         assumptions=tuple(sorted(draft.assumptions, key=lambda a: _ORDER[a.key])),
     )

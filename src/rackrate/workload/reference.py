@@ -43,6 +43,7 @@ _TITLES = {
     "training": "[training]: sizes of a training run",
     "serving": "[serving]: sizes of an inference job",
     "images": "[images]: sizes of image generation",
+    "parallel": "[parallel]: how the work is divided over cards",
     "use": "[use]: when the machine runs, and what is kept around it",
     "limits": "[limits]: what a plan must keep to",
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from rackrate.workload.layout import Parallel
 from rackrate.workload.workload import Budget, Images, Limits, Serving, Training, Use, Workload
 
 Setting = str | int | float | bool | list[str] | list[int]
@@ -25,6 +26,8 @@ def settings(workload: Workload) -> Mapping[str, Setting]:
         found |= _serving(workload.serving)
     if workload.images is not None:
         found |= _images(workload.images)
+    if workload.parallel is not None:
+        found |= _parallel(workload.parallel, trains=workload.task.trains)
     found |= _use(workload.use, online=workload.is_service) | _limits(workload.limits)
     return {path: value for path, value in found.items() if value is not None and value != []}
 
@@ -79,6 +82,20 @@ def _images(images: Images) -> dict[str, Setting | None]:
         "images.pipeline_offload": images.pipeline_offload,
         "images.slicing": images.slicing or None,
         "images.tiling": images.tiling or None,
+    }
+
+
+def _parallel(parallel: Parallel, *, trains: bool) -> dict[str, Setting | None]:
+    return {
+        "parallel.tensor": parallel.tensor,
+        "parallel.pipeline": parallel.pipeline,
+        "parallel.data": parallel.data or None,
+        "parallel.context": parallel.context if trains else None,
+        "parallel.expert": parallel.expert,
+        "parallel.sequence": parallel.sequence if trains else None,
+        "parallel.virtual_stages": parallel.virtual_stages if trains else None,
+        "parallel.zero_stage": parallel.zero_stage,
+        "parallel.tensor_split": ",".join(f"{share:.17g}" for share in parallel.tensor_split) or None,
     }
 
 

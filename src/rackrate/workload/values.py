@@ -13,7 +13,7 @@ from rackrate.units import parse_bytes, parse_count, parse_hours
 from rackrate.workload.keys import Key
 from rackrate.workload.workload import Budget
 
-Value = int | float | str | bool | tuple[str, ...] | tuple[int, ...] | Budget
+Value = int | float | str | bool | tuple[str, ...] | tuple[int, ...] | tuple[float, ...] | Budget
 
 # Patterns are compiled where they are first used: a start that needs none should not pay for them.
 _WHOLE = r"[+-]?(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9][0-9_]*)"
@@ -76,7 +76,7 @@ def expected(key: Key) -> str:
     many = "a list, each " if key.multiple else ""
     if key.choices:
         return f"{many}one of {', '.join(key.choices)}"
-    if key.kind in {"text", "list", "money"}:
+    if key.kind in {"text", "list", "money", "shares"}:
         return f"{_NOUNS[key.kind]} such as {key.example!r}"
     if key.kind == "switch":
         return "true or false"
@@ -164,6 +164,14 @@ def _whole_list(key: Key, raw: object) -> tuple[int, ...]:
     return tuple(sorted(set(numbers)))
 
 
+def _shares(key: Key, raw: object) -> tuple[float, ...]:
+    """Shares in their order, of which some are more than nothing."""
+    shares = tuple(_number(key, part) for item in _items(raw) for part in _parts(item))
+    if min(shares, default=-1.0) < 0 or not sum(shares):
+        raise ValueError("write a share for each card, none below 0 and not all of them 0")
+    return shares
+
+
 def _money(_key: Key, raw: object) -> Budget:
     match = re.fullmatch(_MONEY, raw.strip()) if isinstance(raw, str) and len(raw) <= _SHOWN_AT_MOST else None
     if isinstance(raw, str) and any(mark in raw for mark in _YUAN_OR_YEN):
@@ -195,6 +203,7 @@ _READERS: dict[str, Callable[[Key, object], Value]] = {
     "choice": _choice,
     "list": _list,
     "whole_list": _whole_list,
+    "shares": _shares,
     "money": _money,
     "switch": _switch,
 }
@@ -207,6 +216,7 @@ _NOUNS = {
     "text": "a text",
     "list": "a list of texts",
     "whole_list": "a whole number",
+    "shares": "numbers",
     "money": "an amount with its currency",
 }
 

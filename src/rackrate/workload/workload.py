@@ -13,6 +13,7 @@ from rackrate.facts.pipeline import Pipeline
 from rackrate.facts.sight import Sight
 from rackrate.money import Money
 from rackrate.values import Value
+from rackrate.workload.layout import Parallel
 
 
 class Task(StrEnum):
@@ -208,6 +209,7 @@ class Workload(Value, frozen=True, kw_only=True):
     """One job or service to plan for; ``training``, ``serving`` or ``images`` is set according to ``task``.
 
     ``display_currency`` is the currency in which costs are compared and shown.
+    ``parallel`` is the division over cards that was asked for (None: the best is searched).
     """
 
     model: Model
@@ -220,6 +222,7 @@ class Workload(Value, frozen=True, kw_only=True):
     training: Training | None = None
     serving: Serving | None = None
     images: Images | None = None
+    parallel: Parallel | None = None
     display_currency: str = "USD"
     assumptions: tuple[Assumption, ...] = ()
 
