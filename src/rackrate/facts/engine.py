@@ -7,6 +7,7 @@ from collections.abc import Callable
 from enum import StrEnum
 
 from rackrate.evidence import Range
+from rackrate.facts.scheduling import ONE_BATCH, Scheduling
 from rackrate.values import Value, replace
 
 
@@ -230,6 +231,7 @@ class Older(Value, frozen=True, kw_only=True):
     serving: ServingPolicy | None
     training: TrainingPolicy | None
     speed: SpeedPolicy | None = None
+    scheduling: Scheduling | None = None
 
 
 class Engine(Value, frozen=True, kw_only=True):
@@ -257,6 +259,7 @@ class Engine(Value, frozen=True, kw_only=True):
     speed: SpeedPolicy
     serving: ServingPolicy | None = None
     training: TrainingPolicy | None = None
+    scheduling: Scheduling = ONE_BATCH
     notes: str = ""
     older: tuple[Older, ...] = ()
     zero_stages: tuple[int, ...] = ()
@@ -271,8 +274,14 @@ class Engine(Value, frozen=True, kw_only=True):
         asked = version_parts(version)
         for then in self.older:
             if asked < version_parts(then.before):
-                speed = then.speed or self.speed
-                found = replace(self, serving=then.serving, training=then.training, speed=speed, older=())
+                found = replace(
+                    self,
+                    serving=then.serving,
+                    training=then.training,
+                    speed=then.speed or self.speed,
+                    scheduling=then.scheduling or self.scheduling,
+                    older=(),
+                )
                 return replace(found, id=f"{self.id}=={version}")
         return replace(self, id=f"{self.id}=={version}", older=())
 

@@ -7,14 +7,15 @@ from datetime import date
 
 from rackrate.evidence import Range
 from rackrate.facts.engine import NOTHING, SAMPLER, Engine, Host, Older, ServingPolicy, SpeedPolicy, TrainingPolicy
+from rackrate.facts.scheduling import ONE_BATCH, Order, Scheduling
 from rackrate.units import GIB
 
 _TOP = {"id", "title", "versions", "seen_at", "source", "tasks", "parallel", "weight_formats", "vendors"}
 _TOP_OPTIONAL = {
-    "min_compute_capability", "notes", "serving", "training", "speed", "before", "zero_stages",
+    "min_compute_capability", "notes", "serving", "training", "speed", "scheduling", "before", "zero_stages",
     "zero_stages_in_pipelines",
 }  # fmt: skip
-_BEFORE = {"version", "serving", "training", "speed"}
+_BEFORE = {"version", "serving", "training", "speed", "scheduling"}
 _SERVING = {
     "memory_share", "share_of", "page_tokens", "window_saves", "default_context", "default_sequences",
     "batched_tokens", "mla_cache_padding", "full_prompt_logits", "continuous_batching", "graph_gib",
@@ -34,6 +35,10 @@ _SPEED = {
     "host", "launch_us_per_layer", "decode_bandwidth", "cache_bandwidth", "prefill_flop", "train_flop",
     "quantised_kernel", "spread", "source", "vector_kernels", "hopper_attention", "stage_chunks", "train_spread",
     "attention_flop", "unpack_flop", "sequence_us", "split_stages", "measured_on",
+}  # fmt: skip
+_SCHEDULING = {
+    "order", "step_tokens", "large_step_tokens", "cuts_prompts", "reserved_output", "kept_free", "keeps_prefixes",
+    "source",
 }  # fmt: skip
 
 
@@ -150,6 +155,7 @@ def engine(document: Mapping[str, object], where: str = "engine") -> Engine:
         speed=_speed(top.section("speed", _SPEED)),
         serving=_serving(top.section("serving", _SERVING)) if top.has("serving") else None,
         training=_training(top.section("training", _TRAINING)) if top.has("training") else None,
+        scheduling=_scheduling(top.section("scheduling", _SCHEDULING)) if top.has("scheduling") else ONE_BATCH,
         notes=top.text("notes") if top.has("notes") else "",
         older=_older(top),
         zero_stages=_zero_stages(top),
@@ -169,7 +175,7 @@ def _older(top: Section) -> tuple[Older, ...]:
     """The policies before each version named, the oldest first: what a section does not say is as in the next newer."""
     if not top.has("before"):
         return ()
-    now = {name: top.table(name) for name in ("serving", "training", "speed") if top.has(name)}
+    now = {name: top.table(name) for name in ("serving", "training", "speed", "scheduling") if top.has(name)}
     found = []
     for number, document in enumerate(top.items("before")):
         then = Section(document if isinstance(document, dict) else {}, f"{top.where}.before[{number}]", _BEFORE)
@@ -181,6 +187,7 @@ def _older(top: Section) -> tuple[Older, ...]:
                 serving=_serving(parts.section("serving", _SERVING)) if "serving" in now else None,
                 training=_training(parts.section("training", _TRAINING)) if "training" in now else None,
                 speed=_speed(parts.section("speed", _SPEED)),
+                scheduling=_scheduling(parts.section("scheduling", _SCHEDULING)) if "scheduling" in now else None,
             )
         )
     return tuple(reversed(found))
@@ -287,5 +294,21 @@ def _speed(part: Section) -> SpeedPolicy:
         measured_on=part.names("measured_on") if part.has("measured_on") else frozenset(),
         split_stages=part.whole("split_stages") if part.has("split_stages") else 0,
         sequence_s=part.number_or("sequence_us", 0.0) * 1e-6,
+        source=part.text("source"),
+    )
+
+
+def _scheduling(part: Section) -> Scheduling:
+    name = part.text("order")
+    if name not in set(Order):
+        raise ValueError(f"{part.where}.order: {name!r} is not one of {', '.join(Order)}")
+    return Scheduling(
+        order=Order(name),
+        step_tokens=part.whole("step_tokens"),
+        large_step_tokens=part.whole("large_step_tokens") if part.has("large_step_tokens") else 0,
+        cuts_prompts=part.flag("cuts_prompts"),
+        reserved_output=part.number("reserved_output"),
+        kept_free=part.number_or("kept_free", 0.0),
+        keeps_prefixes=part.flag_or("keeps_prefixes"),
         source=part.text("source"),
     )

@@ -8,6 +8,7 @@ from rackrate.evidence import Range
 from rackrate.facts.cells import is_whole
 from rackrate.facts.engine import Engine
 from rackrate.facts.engine_file import engine
+from rackrate.facts.scheduling import ONE_BATCH
 from rackrate.facts.validate_rows import is_private
 from rackrate.problems import Code, Finding
 from rackrate.units import GIB, parse_day
@@ -44,6 +45,12 @@ BOUNDS: Mapping[str, Mapping[str, tuple[float, float]]] = {
         "mla_cache_padding": (1, 10**5),
         "graph_bytes": (0, 100 * GIB),
         "non_torch_bytes": (0, 100 * GIB),
+    },
+    "scheduling": {
+        "step_tokens": (0, 10**8),
+        "large_step_tokens": (0, 10**8),
+        "reserved_output": (0, 1),
+        "kept_free": (0, 0.5),
     },
     "training": {
         "adapter_bytes": (1, 8),
@@ -90,6 +97,8 @@ def _sources(found: Engine) -> Iterator[tuple[str, str]]:
         yield "serving.source", found.serving.source
     if found.training:
         yield "training.source", found.training.source
+    if found.scheduling is not ONE_BATCH:
+        yield "scheduling.source", found.scheduling.source
 
 
 def _numbers(name: str, found: Engine) -> Iterator[Finding]:
