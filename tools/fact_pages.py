@@ -251,6 +251,10 @@ def _model_row(row: dict[str, str], sources: Sources) -> tuple[str, ...]:
 # ---------------------------------------------------------------- engines and formats
 
 
+USUAL_HEAD = 128
+"""Values of a head in most models."""
+
+
 def engines() -> str:
     """Engines, and the formats that weights come in."""
     sources, book = Sources(), facts()
@@ -281,6 +285,15 @@ def engines() -> str:
         )
         for form in book.formats.values()
     )
+    caches = (
+        (
+            f"`{engine.id}`",
+            ", ".join(f"{kind.id} ({kind.bits_at(USUAL_HEAD):g})" for kind in engine.serving.cache_types),
+            sources.cite([engine.serving.source]),
+        )
+        for engine in found
+        if engine.serving is not None and engine.serving.cache_types
+    )
     form_heads = ("id", "format", "bits a weight", "computes in", "NVIDIA from", "loaded by", "sources")
     return (
         f"# Engines and weight formats\n\nAs of {AS_OF}. An engine's behaviour (shares of memory, defaults, "
@@ -288,7 +301,10 @@ def engines() -> str:
         "`rackrate facts show vllm` prints it.\n\n## Engines\n\n"
         f"{_table(heads, rows)}\n## Weight formats\n\nBits include scales and zero points. Where `computes in` "
         "is empty, the arithmetic is the workload's\nown precision (weight-only).\n\n"
-        f"{_table(form_heads, formats, frozenset({2}))}\n{sources.notes()}"
+        f"{_table(form_heads, formats, frozenset({2}))}\n## Types of KV cache\n\nBeside the plain types (`fp32`, "
+        f"`bf16`, `fp16`), which every engine has, with bits a value in heads of {USUAL_HEAD},\nscales included. "
+        "llama.cpp alone keeps keys and values in different ones.\n\n"
+        f"{_table(('engine', 'types (bits)', 'sources'), caches)}\n{sources.notes()}"
     )
 
 

@@ -204,6 +204,8 @@ FAULTS = [
     (engine("tasks", ["serve"]), Code.UNKNOWN_NAME, "engines/vllm.toml tasks"),
     (engine("vendors", ["Nvidia"]), Code.UNKNOWN_NAME, "engines/vllm.toml vendors"),
     (engine("parallel", ["experts"]), Code.UNKNOWN_NAME, "engines/vllm.toml parallel"),
+    (engine("cache_types", [{"id": "fp8", "bits": 80}], section="serving"), Code.OUT_OF_BOUNDS, "serving.cache_types"),
+    (engine("cache_types", [{"id": "fp8", "wide": 8}], section="serving"), Code.BAD_VALUE, "engines/vllm.toml"),
     (engine("zero_stages", [4]), Code.OUT_OF_BOUNDS, "engines/vllm.toml zero_stages"),
     (engine("zero_stages", ["2"]), Code.BAD_VALUE, "engines/vllm.toml"),
     (engine("source", ""), Code.NO_SOURCE, "engines/vllm.toml source"),

@@ -8,7 +8,7 @@ import pytest
 from rackrate.evidence import Fact, Kind, Range
 from rackrate.facts.accelerator import Accelerator, Precision
 from rackrate.facts.book import FactBook
-from rackrate.facts.engine import Engine, Host, ServingPolicy, SpeedPolicy, TrainingPolicy
+from rackrate.facts.engine import CacheType, Engine, Host, ServingPolicy, SpeedPolicy, TrainingPolicy
 from rackrate.facts.formats import WeightFormat
 from rackrate.facts.model import Model
 from rackrate.facts.pipeline import Pipeline
@@ -153,6 +153,7 @@ def serving(default_context: str, default_sequences: int) -> ServingPolicy:
         continuous_batching=True,
         graph_bytes=Range(0, 1e9, 2e9),
         non_torch_bytes=Range(0, 1e8, 2e8),
+        cache_types=(CacheType(id="fp8", bits=8), CacheType(id="int8", bits=8)),
     )
 
 

@@ -26,7 +26,7 @@ from rackrate.facts.accelerator import Accelerator
 from rackrate.memory.estimate_types import MemoryEstimate
 from rackrate.memory.fit import Case
 from rackrate.plan.cheapest import Holding, cheapest_that_hold
-from rackrate.plan.filters import lacking_arithmetic, runs_on
+from rackrate.plan.filters import lacking_arithmetic, reads_cache, runs_on
 from rackrate.plan.largest import SliceHeld, copies, largest, slices_held
 from rackrate.plan.remarks import short_of_concurrency
 from rackrate.plan.shapes import Estimator
@@ -158,6 +158,14 @@ def _warnings(estimator: Estimator, card: Accelerator, leading: FitOn) -> Iterab
             observed=f"{engine.title} does not run on {card.product}",
             expected="an engine that supports the card",
             action="name another with --engine, or choose another card",
+        )
+    elif not reads_cache(workload, card):
+        yield Finding(
+            code=Code.CONFLICT,
+            subject=card.id,
+            observed=f"{engine.title} does not keep such a cache on {card.product}",
+            expected="a type of cache that the card's kernels read",
+            action="choose another with --cache-precision, or another card",
         )
     if leading.layout is not None:
         short = short_of_concurrency(workload, known(leading.memory), leading.layout.data, card.id)

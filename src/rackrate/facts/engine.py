@@ -29,6 +29,35 @@ on one card and on two; fused samplers take less.
 """
 
 
+class CacheType(Value, frozen=True, kw_only=True):
+    """A type that an engine can keep the KV cache in.
+
+    ``bits`` of a value (the mean of keys and values where they differ), and
+    ``scale_bits`` that a ``group`` of values shares (0: a head's values of one
+    token). ``block``: values that are quantised together must divide a head.
+    ``residual_tokens``: the last tokens of a sequence stay in 16 bits.
+    ``layer_copies``: of one layer's cache in 16 bits, while it is used.
+    ``latents``: whether the latents of latent attention can be kept so.
+    ``all_full``: only for models in which every layer sees all tokens.
+    ``min_compute_capability``: of the cards whose kernels read it.
+    """
+
+    id: str
+    bits: float
+    scale_bits: float = 0.0
+    group: int = 0
+    block: int = 0
+    residual_tokens: int = 0
+    layer_copies: float = 0.0
+    latents: bool = True
+    all_full: bool = False
+    min_compute_capability: tuple[int, int] | None = None
+
+    def bits_at(self, head: int) -> float:
+        """Bits of a value, scales included, in heads of ``head`` values."""
+        return self.bits + self.scale_bits / (self.group or head or 1)
+
+
 class ServingPolicy(Value, frozen=True, kw_only=True):
     """What an inference engine does with memory.
 
@@ -71,7 +100,8 @@ class ServingPolicy(Value, frozen=True, kw_only=True):
     captured graphs come on top of the engine's share. ``keeps_batch_buffers``:
     hidden states of a full batch and the experts' workspaces are there while
     tokens are drawn. ``layer_groups``: layers of several kinds of attention are
-    padded to groups of equal size.
+    padded to groups of equal size. ``cache_types``: what the cache can be kept in
+    beside the plain types; ``cache_mixes``: keys and values in different ones.
     """
 
     memory_share: float | None
@@ -107,6 +137,8 @@ class ServingPolicy(Value, frozen=True, kw_only=True):
     graphs_outside: bool = False
     keeps_batch_buffers: bool = False
     layer_groups: bool = False
+    cache_types: tuple[CacheType, ...] = ()
+    cache_mixes: bool = False
     source: str = ""
 
 

@@ -6,7 +6,17 @@ from collections.abc import Iterable, Mapping
 from datetime import date
 
 from rackrate.evidence import Range
-from rackrate.facts.engine import NOTHING, SAMPLER, Engine, Host, Older, ServingPolicy, SpeedPolicy, TrainingPolicy
+from rackrate.facts.engine import (
+    NOTHING,
+    SAMPLER,
+    CacheType,
+    Engine,
+    Host,
+    Older,
+    ServingPolicy,
+    SpeedPolicy,
+    TrainingPolicy,
+)
 from rackrate.facts.scheduling import ONE_BATCH, Order, Scheduling
 from rackrate.units import GIB
 
@@ -22,7 +32,11 @@ _SERVING = {
     "non_torch_gib", "source", "eager_prefill", "score_bytes", "rotary_tables", "cache_tokens", "cache_copies",
     "expands_heads", "quantises_head", "unpacked_bytes", "loads_twice", "planned_graph", "prefill_seen",
     "unties", "ties_late", "eager_context", "large_sequences", "sampler_bytes", "tensor_gib", "graphs_outside",
-    "keeps_batch_buffers", "layer_groups", "large_graph_gib",
+    "keeps_batch_buffers", "layer_groups", "large_graph_gib", "cache_types", "cache_mixes",
+}  # fmt: skip
+_CACHE_TYPE = {
+    "id", "bits", "scale_bits", "group", "block", "residual_tokens", "layer_copies", "latents", "all_full",
+    "min_compute_capability",
 }  # fmt: skip
 _TRAINING = {
     "optimizer_temporary", "loss", "attention", "adapter_bytes", "ties_weights", "master_weights",
@@ -128,6 +142,12 @@ class Section:
         """A table as it reads."""
         value = self._of(key, dict)
         return value if isinstance(value, dict) else {}
+
+    def sections(self, key: str, known: Iterable[str]) -> list[Section]:
+        """A list of tables; empty where it is not said."""
+        found = self.items(key) if self.has(key) else []
+        parts = [value if isinstance(value, dict) else {} for value in found]
+        return [Section(values, f"{self.where}.{key}[{number}]", known) for number, values in enumerate(parts)]
 
     def section(self, key: str, known: Iterable[str]) -> Section:
         """A table below this one."""
@@ -237,7 +257,29 @@ def _serving(part: Section) -> ServingPolicy:
         graphs_outside=part.flag_or("graphs_outside"),
         keeps_batch_buffers=part.flag_or("keeps_batch_buffers"),
         layer_groups=part.flag_or("layer_groups"),
+        cache_types=_cache_types(part),
+        cache_mixes=part.flag_or("cache_mixes"),
         source=part.text("source"),
+    )
+
+
+def _cache_types(part: Section) -> tuple[CacheType, ...]:
+    """The types of a cache, each a table of its own."""
+    return tuple(_cache_type(table) for table in part.sections("cache_types", _CACHE_TYPE))
+
+
+def _cache_type(part: Section) -> CacheType:
+    return CacheType(
+        id=part.text("id"),
+        bits=part.number("bits"),
+        scale_bits=part.number_or("scale_bits", 0.0),
+        group=int(part.number_or("group", 0)),
+        block=int(part.number_or("block", 0)),
+        residual_tokens=int(part.number_or("residual_tokens", 0)),
+        layer_copies=part.number_or("layer_copies", 0.0),
+        latents=part.flag_or("latents", default=True),
+        all_full=part.flag_or("all_full"),
+        min_compute_capability=_capability(part),
     )
 
 

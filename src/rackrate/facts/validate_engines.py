@@ -22,6 +22,10 @@ LOSSES = frozenset({"full", "chunked", "fused"})
 ATTENTIONS = frozenset({"flash", "eager"})
 SHARES_OF = frozenset({"total", "static", "free"})
 
+_CACHE_BITS = (1.0, 16.0)
+"""Of a value in a type of cache that is narrower than the plain ones."""
+_HEAD = 128
+"""Values of a usual head, which share scales in some types of cache."""
 _SHARE = (0.01, 1.05)
 """Of a published peak, which boost clocks can pass."""
 _COUNT = (1, 10**8)
@@ -134,6 +138,9 @@ def _policy_words(name: str, found: Engine) -> Iterator[Finding]:
     for key, word, known in words:
         if word not in known:
             yield _fault(Code.UNKNOWN_NAME, f"{name} {key}", word, f"one of {', '.join(sorted(known))}")
+    for kind in serving.cache_types if serving else ():
+        if not _CACHE_BITS[0] <= kind.bits_at(_HEAD) < _CACHE_BITS[1] or kind.group < 0:
+            yield _fault(Code.OUT_OF_BOUNDS, f"{name} serving.cache_types {kind.id}", f"{kind.bits:g}", "1 to 16 bits")
     if serving and serving.default_context != "model" and not is_whole(serving.default_context):
         expected = 'the word model, or tokens as text such as "4096"'
         yield _fault(Code.BAD_VALUE, f"{name} serving.default_context", serving.default_context, expected)

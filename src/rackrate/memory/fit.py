@@ -11,6 +11,7 @@ from rackrate.facts.formats import WeightFormat
 from rackrate.memory.estimate import estimate
 from rackrate.memory.estimate_types import MemoryEstimate, Verdict
 from rackrate.values import Value, replace
+from rackrate.workload.caches import cache_types, cached_as
 from rackrate.workload.layout import Layout
 from rackrate.workload.resolve import is_quantised
 from rackrate.workload.workload import Checkpointing, Images, Serving, Task, Training, Workload
@@ -176,7 +177,16 @@ def _other_engines(case: Case, candidates: Candidates) -> list[tuple[str, Case]]
         and work.task in engine.tasks
         and work.weights.id in engine.weight_formats
         and vendor in engine.vendors
+        and _caches_alike(work, engine)
     ]
+
+
+def _caches_alike(work: Workload, engine: Engine) -> bool:
+    """Whether ``engine`` has the types that the cache is asked to be in."""
+    if work.serving is None:
+        return True
+    kinds = [kind for kind in (work.serving.cache, work.serving.value_cache) if kind is not None]
+    return all(cache_types(engine, work.model).get(kind.id) == kind for kind in kinds)
 
 
 def _stronger(now: Checkpointing) -> tuple[Checkpointing, ...]:
@@ -194,9 +204,19 @@ def _serving_changes(case: Case, now: Serving, wanted: Verdict) -> Iterator[Chan
     )
     context = max(now.context_tokens, now.prompt_tokens + now.output_tokens)
     yield _largest("serving.context_tokens", context, lambda n: _with_serving(case, shortened(now, n)), wanted)
-    if now.cache_bits > 8:  # noqa: PLR2004 - 8 is the smaller of the two widths
-        narrow = [("fp8", _with_serving(case, replace(now, cache_bits=8)))]
-        yield _first("serving.cache_precision", f"{now.cache_bits} bits", narrow, wanted)
+    before = now.cache.id if now.cache is not None else f"{now.cache_bits:g} bits"
+    yield _first("serving.cache_precision", before, _narrower_caches(case, now), wanted)
+
+
+def _narrower_caches(case: Case, now: Serving) -> list[tuple[str, Case]]:
+    """The cache in every type with fewer bits that engine and card have, in the order of the engine's file."""
+    model, has = case.workload.model, case.accelerator.compute_capability
+    options = []
+    for name, kind in cache_types(case.engine, model).items():
+        least = kind.min_compute_capability
+        if kind.bits_at(model.head_dim or 0) < now.cache_bits and (least is None or (has is not None and has >= least)):
+            options.append((name, _with_serving(case, cached_as(now, model, kind))))
+    return options
 
 
 def _with_serving(case: Case, serving: Serving) -> Case:

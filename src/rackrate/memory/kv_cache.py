@@ -33,7 +33,8 @@ class CacheShape(Value, frozen=True, kw_only=True):
     ``layer_bytes``: of one token in one layer with attention; ``full_layers``
     keep every token, ``windowed_layers`` the last ``window``. ``page_tokens``:
     tokens are given out in blocks of this many. ``state_bytes``: of one
-    sequence whatever its length (linear attention, state spaces).
+    sequence whatever its length (linear attention, state spaces). The last
+    ``residual_tokens`` of a sequence take ``residual_bytes`` each in a layer.
     """
 
     layer_bytes: float
@@ -42,6 +43,8 @@ class CacheShape(Value, frozen=True, kw_only=True):
     window: int
     page_tokens: int
     state_bytes: Range
+    residual_tokens: int = 0
+    residual_bytes: float = 0.0
 
     def paged(self, tokens: float) -> int:
         """``tokens`` rounded up to whole pages."""
@@ -55,7 +58,9 @@ class CacheShape(Value, frozen=True, kw_only=True):
 
     def sequence_bytes(self, tokens: int) -> Range:
         """Bytes of one sequence of ``tokens`` tokens."""
-        return self.state_bytes.shifted(self.growing_bytes(tokens))
+        wide = min(tokens, self.residual_tokens)
+        layers = self.full_layers + self.windowed_layers
+        return self.state_bytes.shifted(self.growing_bytes(tokens - wide) + wide * layers * self.residual_bytes)
 
     def bytes_per_token(self, tokens: int) -> float:
         """Bytes that one more token adds to a sequence of ``tokens`` tokens."""
@@ -63,7 +68,7 @@ class CacheShape(Value, frozen=True, kw_only=True):
         return self.layer_bytes * (self.full_layers + (self.windowed_layers if inside else 0))
 
 
-def layer_bytes_per_token(model: Model, bits: int, tensor: int, padding: int) -> float | Unknown:
+def layer_bytes_per_token(model: Model, bits: float, tensor: int, padding: int) -> float | Unknown:
     """Bytes of one token in one attention layer on one card.
 
     Grouped-query attention: 2 x ceil(KV heads / cards) x head size values: a
@@ -81,7 +86,7 @@ def layer_bytes_per_token(model: Model, bits: int, tensor: int, padding: int) ->
     return 2 * math.ceil(model.kv_heads / tensor) * model.head_dim * bits / 8
 
 
-def cache_shape(model: Model, stage: Stage, tensor: int, bits: int, policy: ServingPolicy) -> CacheShape | Unknown:
+def cache_shape(model: Model, stage: Stage, tensor: int, bits: float, policy: ServingPolicy) -> CacheShape | Unknown:
     """The growth of the cache on one card of ``stage``.
 
     Windowed layers keep their window only where the engine frees what lies
@@ -107,6 +112,15 @@ def cache_shape(model: Model, stage: Stage, tensor: int, bits: int, policy: Serv
         page_tokens=max(1, policy.page_tokens),
         state_bytes=linear_state_bytes(model, linear, tensor),
     )
+
+
+WIDE_BITS = 16.0
+"""Bits of a value of the cache while it is computed with."""
+
+
+def wide_layer_bytes(shape: CacheShape, bits: float) -> float:
+    """Bytes of one token in one layer of a cache of ``bits`` a value, once it is unpacked to 16."""
+    return shape.layer_bytes * WIDE_BITS / bits
 
 
 def grouped_layers(full: int, windowed: int, *, groups: bool) -> tuple[int, int]:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from rackrate.evidence import Range, Unknown
 from rackrate.facts.engine import Engine, ServingPolicy
 from rackrate.memory.estimate_types import Component, MemoryEstimate, Metric, Phase
-from rackrate.memory.kv_cache import CacheShape, cache_note, cache_shape
+from rackrate.memory.kv_cache import CacheShape, cache_note, cache_shape, wide_layer_bytes
 from rackrate.memory.overhead import UNNAMED, OnCard
 from rackrate.memory.phases import SERVING, by_phase, highest, part, verdict
 from rackrate.memory.serving_cache import Card, cache_room, capped, likely_bytes, with_cache
@@ -110,7 +110,13 @@ def _shape(workload: Workload, stage: Stage, layout: Layout, policy: ServingPoli
     assert workload.serving is not None
     if is_encoder(workload.model):
         return None
-    return cache_shape(workload.model, stage, layout.tensor, workload.serving.cache_bits, policy)
+    model, serving = workload.model, workload.serving
+    found = cache_shape(model, stage, layout.tensor, serving.cache_bits, policy)
+    kept = serving.cache.residual_tokens if serving.cache is not None else 0
+    if isinstance(found, Unknown) or not kept:
+        return found
+    wide = wide_layer_bytes(found, serving.cache_bits)
+    return replace(found, residual_tokens=kept, residual_bytes=wide)
 
 
 def _headroom(estimate: MemoryEstimate) -> float:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from rackrate.evidence import Range
 from rackrate.facts.engine import ServingPolicy
 from rackrate.memory.estimate_types import CacheRoom, Component, Phase
-from rackrate.memory.kv_cache import CacheShape
+from rackrate.memory.kv_cache import CacheShape, wide_layer_bytes
 from rackrate.memory.overhead import GROWTH_SLACK
 from rackrate.memory.phases import SERVING, by_phase, highest, part
 from rackrate.values import Value
@@ -109,8 +109,22 @@ def with_cache(card: Card, cache: Range, asked: int) -> tuple[Component, ...]:
     slack = part("allocator_slack", GROWTH_SLACK.scaled(moving))
     if not card.policy.eager_prefill or card.policy.cache_tokens == "output":
         phases = SERVING if card.policy.eager_prefill else ()
-        return (*whole, part("kv_cache", cache, *phases, note=card.note), slack)
+        unpacked = unpacked_bytes(card, asked)
+        copies = (part("cache_copy", unpacked, note="one layer unpacked"),) if unpacked else ()
+        return (*whole, part("kv_cache", cache, *phases, note=card.note), *copies, slack)
     return (*whole, *_growing_cache(card, cache, asked), slack)
+
+
+def unpacked_bytes(card: Card, asked: int) -> float:
+    """What is unpacked of a quantised cache at a time: copies of one layer of all sequences in 16 bits.
+
+    turboderp/exllamav2 exllamav2/cache.py (temp_tensors); huggingface/transformers
+    cache_utils.py (QuantizedLayer.update puts the unpacked layer and the last tokens together).
+    """
+    kind = card.serving.cache
+    if kind is None or card.shape is None or not kind.layer_copies:
+        return 0.0
+    return kind.layer_copies * wide_layer_bytes(card.shape, card.serving.cache_bits) * card.context_tokens * asked
 
 
 def _growing_cache(card: Card, cache: Range, asked: int) -> list[Component]:
@@ -119,7 +133,8 @@ def _growing_cache(card: Card, cache: Range, asked: int) -> list[Component]:
     While a layer's keys are put together the old ones are still there: half a
     layer's cache (transformers cache_utils.py DynamicCache.update); code that
     hands tuples around holds the whole old cache until the step ends
-    (``cache_copies`` 2, generation/utils.py before 4.45).
+    (``cache_copies`` 2, generation/utils.py before 4.45). A quantised cache is
+    unpacked and put together a layer at a time instead.
     """
     assert card.shape is not None
     prompt = card.shape.sequence_bytes(card.serving.prompt_tokens).scaled(asked)
@@ -127,7 +142,7 @@ def _growing_cache(card: Card, cache: Range, asked: int) -> list[Component]:
     return [
         part("kv_cache", cache, Phase.DECODE, note=card.note),
         part("prompt_cache", prompt, Phase.PREFILL, note=card.note),
-        part("cache_copy", cache.likely * extra, Phase.DECODE),
+        part("cache_copy", unpacked_bytes(card, asked) or cache.likely * extra, Phase.DECODE),
     ]
 
 

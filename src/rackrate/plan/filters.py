@@ -113,7 +113,7 @@ def _tests(question: Question) -> Iterator[Test]:
     narrow = NARROW.get(question.workload.precision)
     if narrow is not None:
         yield _by_card(wanted, Reason.ARITHMETIC, lambda card: has_all(card, (narrow,)))
-    yield _by_card(wanted, Reason.ENGINE_UNSUPPORTED, lambda card: runs_on(question.engine, card))
+    yield _by_card(wanted, Reason.ENGINE_UNSUPPORTED, lambda card: runs(question.workload, question.engine, card))
     yield from seller_tests(wanted)
     if not wanted.limits.interruptible:
         yield flagged(wanted, Reason.INTERRUPTIBLE, "interruptible")
@@ -204,9 +204,21 @@ def runs_on(engine: Engine, card: Accelerator) -> bool:
     return least is None or has is None or has >= least
 
 
+def runs(workload: Workload, engine: Engine, card: Accelerator) -> bool:
+    """Whether the engine runs on ``card``, and reads the asked type of cache there."""
+    return runs_on(engine, card) and reads_cache(workload, card)
+
+
+def reads_cache(workload: Workload, card: Accelerator) -> bool:
+    """Whether kernels for ``card`` read the type that the KV cache is asked to be in; unknown is not a pass."""
+    kind = workload.serving.cache if workload.serving is not None else None
+    least, has = kind.min_compute_capability if kind is not None else None, card.compute_capability
+    return least is None or card.vendor != "NVIDIA" or (has is not None and has >= least)
+
+
 def can_do(workload: Workload, engine: Engine, card: Accelerator) -> bool:
     """Whether the engine runs on ``card`` and the card has the arithmetic that ``workload`` asks for."""
-    return runs_on(engine, card) and lacking_arithmetic(workload, card) is None
+    return runs(workload, engine, card) and lacking_arithmetic(workload, card) is None
 
 
 def lacking_arithmetic(workload: Workload, card: Accelerator) -> str | None:

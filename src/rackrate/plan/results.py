@@ -11,7 +11,7 @@ from rackrate.memory.estimate import estimate as estimate_memory
 from rackrate.memory.estimate_types import Verdict
 from rackrate.money import Money
 from rackrate.plan.answer import Reason
-from rackrate.plan.filters import runs_on
+from rackrate.plan.filters import runs
 from rackrate.speed.estimate import estimate as estimate_speed
 from rackrate.speed.estimate_types import SpeedEstimate
 from rackrate.units import SECONDS_PER_HOUR
@@ -37,7 +37,7 @@ class NoRate(Value, frozen=True, kw_only=True):
 
 def rate_on(card: Accelerator, work: Workload, engine: Engine) -> Rate | NoRate:
     """The speed of ``work`` on one ``card``; its own latency targets and limits are not looked at."""
-    if not runs_on(engine, card):
+    if not runs(work, engine, card):
         return NoRate(reason=Reason.ENGINE_UNSUPPORTED, detail=engine.title)
     memory = estimate_memory(work, card, Layout(), engine)
     if isinstance(memory, Unknown):

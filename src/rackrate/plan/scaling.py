@@ -9,7 +9,7 @@ from rackrate.evidence import Range, Unknown
 from rackrate.facts.accelerator import Accelerator
 from rackrate.offers.offer import MachineShape
 from rackrate.plan.answer import NoEstimate, Reason, ShapeEstimate
-from rackrate.plan.filters import lacking_arithmetic, runs_on
+from rackrate.plan.filters import lacking_arithmetic, reads_cache, runs_on
 from rackrate.plan.machines import UTILISATION_AT_MOST
 from rackrate.plan.pricing import finish_hours
 from rackrate.plan.shapes import Estimator, missed_latencies
@@ -98,6 +98,8 @@ def _unable(estimator: Estimator, card: Accelerator, shape: MachineShape) -> NoE
     nothing = NoEstimate(shape=shape, reason=Reason.ENGINE_UNSUPPORTED, observed=0, limit=0, unit="")
     if not runs_on(engine, card):
         return replace(nothing, detail=f"{engine.title} does not run on {card.id}")
+    if not reads_cache(work, card):
+        return replace(nothing, detail=f"{engine.title} does not keep such a cache on {card.id}")
     if lacking_arithmetic(work, card) is not None:
         return replace(nothing, reason=Reason.ARITHMETIC, detail=f"{card.id} does not multiply in {work.precision}")
     return None

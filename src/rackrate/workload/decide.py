@@ -10,7 +10,9 @@ from rackrate.facts.engine import Engine
 from rackrate.facts.formats import WeightFormat
 from rackrate.facts.model import Model
 from rackrate.facts.pipeline import Pipeline
+from rackrate.problems import Code
 from rackrate.units import GB
+from rackrate.workload.caches import cache_types, cached_as, why_not
 from rackrate.workload.draft import Draft
 from rackrate.workload.resolve import Chosen
 from rackrate.workload.workload import NOT_HOSTED, Checkpointing, Images, Seen, Serving, Task, Training, Use
@@ -20,7 +22,6 @@ _TOKENS_PER_PARAMETER = 20  # arXiv 2203.15556
 _FINE_TUNE_TOKENS = 10e6
 _PROMPT_TOKENS, _OUTPUT_TOKENS = 1024, 128  # vllm-project/vllm vllm/benchmarks/datasets.py, RandomDataset
 _FIRST_TOKEN_S, _S_PER_OUTPUT_TOKEN = 0.45, 0.04  # mlcommons/inference_policies, Llama 2 70B interactive
-_CACHE_BITS = {"fp32": 32, "bf16": 16, "fp16": 16, "fp8": 8, "int8": 8}
 _STEPS = 50  # huggingface/diffusers pipeline_stable_diffusion.py, num_inference_steps
 _CHECKPOINT_BYTES_PER_PARAM = 14  # 16-bit weights, FP32 master weights and two FP32 moments
 
@@ -102,7 +103,7 @@ def decide_serving(draft: Draft, chosen: Chosen, *, online: bool) -> Serving:
     else:
         flying = requests_in_flight(rate, first_s or _FIRST_TOKEN_S, token_s or _S_PER_OUTPUT_TOKEN, output)
         concurrency = draft.choose("serving.concurrency", flying, "little_law")
-    return Serving(
+    serving = Serving(
         online=online,
         prompt_tokens=prompt,
         output_tokens=output,
@@ -112,10 +113,10 @@ def decide_serving(draft: Draft, chosen: Chosen, *, online: bool) -> Serving:
         requests=draft.number("serving.requests"),
         max_first_token_s=first_s,
         max_s_per_output_token=token_s,
-        cache_bits=_cache_bits(draft, chosen.precision),
         hosted=_hosted(draft),
         seen=seen,
     )
+    return _cached(draft, chosen, serving)
 
 
 def _seen(draft: Draft, chosen: Chosen) -> Seen | None:
@@ -172,9 +173,41 @@ def _usual_concurrency(draft: Draft, engine: Engine, *, online: bool) -> int:
     return draft.choose("serving.concurrency", max(1, min(32, most)), "offline_batch")
 
 
-def _cache_bits(draft: Draft, precision: Precision) -> int:
-    plain = "fp32" if precision is Precision.FP32 else "fp16" if precision is Precision.FP16 else "bf16"
-    return _CACHE_BITS[draft.choose("serving.cache_precision", plain, "same_as_precision")]
+def _cached(draft: Draft, chosen: Chosen, serving: Serving) -> Serving:
+    """``serving`` with the cache in the types asked for; one that the engine does not have leaves a finding."""
+    plain = "fp32" if chosen.precision is Precision.FP32 else "fp16" if chosen.precision is Precision.FP16 else "bf16"
+    able = cache_types(chosen.engine, chosen.model)
+    keys = draft.choose("serving.cache_precision", plain, "same_as_precision")
+    values = draft.text("serving.value_cache_precision") or keys
+    mixes = chosen.engine.serving is not None and chosen.engine.serving.cache_mixes
+    for path, name in (("serving.cache_precision", keys), ("serving.value_cache_precision", values)):
+        if path in draft and name not in able:
+            _refuse_cache(draft, path, name, chosen)
+    if values != keys and not mixes:
+        draft.problem(
+            "serving.value_cache_precision",
+            Code.CONFLICT,
+            f"keys in {keys} and values in {values} with {chosen.engine.id}",
+            "one type for both",
+            "leave serving.value_cache_precision out, or choose engine llama.cpp",
+        )
+    if keys not in able or values not in able:
+        return serving
+    return cached_as(serving, chosen.model, able[keys], able[values] if values != keys else None)
+
+
+def _refuse_cache(draft: Draft, path: str, name: str, chosen: Chosen) -> None:
+    """Say what the engine has instead; or that it has the type, and why not for this model."""
+    engine, model = chosen.engine, chosen.model
+    offered = engine.serving.cache_types if engine.serving is not None else ()
+    why = next((why_not(kind, model) for kind in offered if kind.id == name), "")
+    draft.problem(
+        path,
+        Code.CONFLICT,
+        f"a cache of {name} in {engine.id}" + (f" for {model.id}: {why}" if why else ""),
+        f"one of {', '.join(cache_types(engine, model))}",
+        "choose one of them, or another engine: docs/facts-engines.md lists the types of each",
+    )
 
 
 # ---------------------------------------------------------------- images

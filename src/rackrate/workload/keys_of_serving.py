@@ -5,6 +5,16 @@ from __future__ import annotations
 from rackrate.workload.key import Key
 from rackrate.workload.keys_of_work import MAX_TOKENS, PRECISION_WORDS
 
+CACHE_CHOICES = (
+    "fp32", "bf16", "fp16", "fp8", "int8", "int4", "int2", "fp4", "q8_0", "q5_1", "q5_0", "q4_1", "q4_0", "iq4_nl",
+    "q8", "q6", "q4",
+)  # fmt: skip
+CACHE_WORDS = PRECISION_WORDS | {
+    "f32": "fp32", "f16": "fp16", "fp8_e4m3": "fp8", "fp8_e5m2": "fp8", "nvfp4": "fp4", "fp4_e2m1": "fp4",
+    "mxfp4": "fp4", "int8_per_token_head": "int8", "int4_per_token_head": "int4", "qint4": "int4", "qint2": "int2",
+}  # fmt: skip
+"""What engines call the types of their caches, by the choice that each is."""
+
 SERVING = (
     Key(
         path="serving.mode",
@@ -114,13 +124,25 @@ SERVING = (
         path="serving.cache_precision",
         kind="choice",
         flag="--cache-precision",
-        choices=("fp32", "bf16", "fp16", "fp8", "int8"),
-        spellings=PRECISION_WORDS,
+        choices=CACHE_CHOICES,
+        spellings=CACHE_WORDS,
         scope="serving",
         rule="16 bits (fp32 with precision fp32)",
-        help="Type that the KV cache is stored in.",
+        help="Type that the KV cache is stored in, of those that the engine has.",
         example="fp8",
-        known_as=("kv_cache_dtype", "cache_type_k"),
+        known_as=("kv_cache_dtype", "cache_type_k", "quant_policy"),
+    ),
+    Key(
+        path="serving.value_cache_precision",
+        kind="choice",
+        flag="--value-cache-precision",
+        choices=CACHE_CHOICES,
+        spellings=CACHE_WORDS,
+        scope="serving",
+        rule="as cache_precision",
+        help="Type of the values in the KV cache, where it is not that of the keys.",
+        example="q4_0",
+        known_as=("cache_type_v",),
     ),
     Key(
         path="serving.hosted",

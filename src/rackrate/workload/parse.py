@@ -59,6 +59,8 @@ def parse(request: Request, book: FactBook) -> Parsed | tuple[Finding, ...]:
     training = decide_training(draft, task, chosen) if task.trains else None
     images = _images(draft, chosen.model.id, book) if task is Task.DIFFUSION else None
     serving = None if task.trains or images else decide_serving(draft, chosen, online=online)
+    if _refused(draft):
+        return tuple(draft.findings)
     parallel = None
     if any(path.startswith("parallel.") for path in draft.values):
         from rackrate.workload.decide_parallel import decide_parallel
@@ -83,6 +85,10 @@ def parse(request: Request, book: FactBook) -> Parsed | tuple[Finding, ...]:
     )
     _warn_of_context(draft, workload, chosen.engine)
     return Parsed(workload=workload, request=request, warnings=tuple(draft.findings))
+
+
+def _refused(draft: Draft) -> bool:
+    return draft.refused
 
 
 def _images(draft: Draft, model: str, book: FactBook) -> Images:

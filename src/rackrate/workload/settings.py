@@ -68,7 +68,8 @@ def _serving(serving: Serving) -> dict[str, Setting | None]:
         "serving.first_token_ms": _ms(serving.max_first_token_s),
         "serving.output_token_ms": _ms(serving.max_s_per_output_token),
         "serving.hosted": serving.hosted or None,
-        "serving.cache_precision": {32: "fp32", 16: "bf16", 8: "fp8"}[serving.cache_bits],
+        "serving.cache_precision": serving.cache.id if serving.cache is not None else None,
+        "serving.value_cache_precision": serving.value_cache.id if serving.value_cache is not None else None,
     }
 
 

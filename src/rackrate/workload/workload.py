@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from rackrate.facts.accelerator import Precision
 from rackrate.facts.denoiser import Denoiser
+from rackrate.facts.engine import CacheType
 from rackrate.facts.formats import WeightFormat
 from rackrate.facts.model import Model
 from rackrate.facts.pipeline import Pipeline
@@ -110,7 +111,9 @@ class Serving(Value, frozen=True, kw_only=True):
     requests in the whole job; ``requests_per_s`` (online) the offered load.
     Latency targets are for the median request, in seconds. ``hosted`` is the
     hosted model to compare with: empty means the same one, ``none`` none.
-    ``prompt_tokens`` count those of the images ``seen``.
+    ``prompt_tokens`` count those of the images ``seen``. ``cache_bits`` of a
+    value in the KV cache, scales included, where ``cache`` is the type of keys
+    and of values, unless ``value_cache`` says another for these.
     """
 
     online: bool
@@ -122,7 +125,9 @@ class Serving(Value, frozen=True, kw_only=True):
     requests: float | None = None
     max_first_token_s: float | None = None
     max_s_per_output_token: float | None = None
-    cache_bits: int = 16
+    cache_bits: float = 16
+    cache: CacheType | None = None
+    value_cache: CacheType | None = None
     hosted: str = ""
     seen: Seen | None = None
 
