@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.app.hub import TOKEN, Hub
+from tests.app.pipeline_folders import SDXL, lay_out
 from tests.cli.ask import run
 from tests.facts.samples import make
 
@@ -202,3 +203,14 @@ def test_a_tuned_name_that_the_hub_does_not_answer_for_is_told_as_such(ask):
     assert "did you mean meta-llama/Llama-2-7b-hf?" in told[0]["action"]
     assert fitted["workload"]["model"] == "meta-llama/Llama-2-7b-hf"
     assert [w["code"] for w in fitted["warnings"] if w["code"] == "model_inexact"]
+
+
+def test_a_pipeline_on_the_hub_is_fitted_from_its_configurations(ask, tmp_path):
+    own = lay_out(tmp_path / "own", SDXL)
+    files = {path.relative_to(own).as_posix(): path.read_bytes() for path in own.rglob("*.json")}
+    said = ("--task", "diffusion", "--precision", "fp16", "--gpu", "rtx4090", "--json")
+    with Hub({"org/own": files}) as running:
+        found = ask(running, "fit", "--model", "hub:org/own", *said)
+    bundled = run("fit", "--model", "stabilityai/stable-diffusion-xl-base-1.0", *said)
+    assert found.code == 0, found.err
+    assert found.document["peak_bytes"] == bundled.document["peak_bytes"]

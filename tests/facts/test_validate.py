@@ -109,13 +109,13 @@ FAULTS = [
     (change("image_tokens.csv", "merge", "99"), Code.OUT_OF_BOUNDS, "image_tokens.csv:2 merge"),
     # pipelines
     (change("pipelines.csv", "id", "stabilityai/sdxl"), Code.UNKNOWN_NAME, "pipelines.csv:2 id"),
-    (change("pipelines.csv", "denoiser", "vit"), Code.UNKNOWN_NAME, "pipelines.csv:2 denoiser"),
-    (change("pipelines.csv", "guided", "yes"), Code.UNKNOWN_NAME, "pipelines.csv:2 guided"),
+    (change("pipelines.csv", "vae", "gan"), Code.UNKNOWN_NAME, "pipelines.csv:2 vae"),
+    (change("pipelines.csv", "vae_widens", "yes"), Code.UNKNOWN_NAME, "pipelines.csv:2 vae_widens"),
     (change("pipelines.csv", "text_params", "1e8"), Code.BAD_VALUE, "pipelines.csv:2 text_params"),
     (change("pipelines.csv", "vae_params", ""), Code.MISSING_VALUE, "pipelines.csv:2 vae_params"),
     (change("pipelines.csv", "vae_params", "83"), Code.OUT_OF_BOUNDS, "pipelines.csv:2 vae_params"),
-    (change("pipelines.csv", "attends", "true"), Code.CONFLICT, "pipelines.csv:2 attends"),
-    (change("pipelines.csv", "denoiser", "flux"), Code.CONFLICT, "pipelines.csv:2 widths"),
+    (change("denoisers.csv", "id", "stabilityai/sdxl"), Code.UNKNOWN_NAME, "pipelines.csv:2 id"),
+    (change("denoisers.csv", "kind", "flux"), Code.CONFLICT, "denoisers.csv:2 widths"),
     # hosted prices
     (change("hosted_prices.csv", "input_per_million", ""), Code.MISSING_VALUE, "hosted_prices.csv:2 input_per_million"),
     (change("hosted_prices.csv", "output_per_million", "24 USD"), Code.BAD_VALUE, "hosted_prices.csv:2 output_per_million"),

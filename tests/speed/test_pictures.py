@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from rackrate.evidence import Unknown, known
 from rackrate.speed.diffusion import diffusion, run_of
 from rackrate.speed.pictures import pictured
-from rackrate.values import replace
 from rackrate.workload.layout import Layout
 from rackrate.workload.parse import Parsed, parse
 from rackrate.workload.request import request_from_flags
@@ -28,7 +27,7 @@ def speed(book, work, layout=None):
 
 def test_one_image_takes_the_time_of_its_steps(book):
     found = known(speed(book, asked(book, **{"images.count": 7200})))
-    alone = known(diffusion(run_of(book.denoisers[FLUX["model"]]), book.accelerators[CARD]))
+    alone = known(diffusion(run_of(book.pipelines[FLUX["model"]].denoiser), book.accelerators[CARD]))
     assert found.images.s_per_image == alone.s_per_result
     assert found.work_hours.likely == pytest.approx(2 * alone.s_per_result.likely)
     assert found.images.steps_per_s.likely == pytest.approx(1 / alone.step_s.likely)
@@ -45,13 +44,6 @@ def test_more_steps_take_longer_and_no_image_beats_the_ceiling(book, steps, at_o
 def test_steps_are_the_pipelines_own(book):
     assert asked(book).images.steps == 28
     assert asked(book, model="black-forest-labs/FLUX.1-schnell").images.steps == 4
-
-
-def test_a_pipeline_without_a_denoiser_has_no_speed(book):
-    work = asked(book)
-    nothing = speed(book, replace(work, images=replace(work.images, denoiser=None)))
-    assert isinstance(nothing, Unknown)
-    assert "denoisers.csv" in nothing.reason
 
 
 def test_one_image_over_several_cards_is_not_planned(book):

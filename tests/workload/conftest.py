@@ -8,6 +8,7 @@ import pytest
 from rackrate.evidence import Fact, Kind, Range
 from rackrate.facts.accelerator import Accelerator, Precision
 from rackrate.facts.book import FactBook
+from rackrate.facts.denoiser import Denoiser
 from rackrate.facts.engine import CacheType, Engine, Host, ServingPolicy, SpeedPolicy, TrainingPolicy
 from rackrate.facts.formats import WeightFormat
 from rackrate.facts.model import Model
@@ -262,25 +263,38 @@ CARDS = [
 
 PIPELINE = Pipeline(
     id="stabilityai/sdxl",
-    denoiser="unet",
-    denoiser_params=2_567_463_684,
+    denoiser=Denoiser(
+        id="stabilityai/sdxl",
+        kind="unet",
+        widths=(320, 640, 1280),
+        layers=2,
+        heads=20,
+        head_width=64,
+        feed=0,
+        depths=(0, 2, 10),
+        middle_depth=10,
+        context_width=2048,
+        text_tokens=77,
+        latent_scale=8,
+        frame_scale=1,
+        patch=1,
+        passes=2,
+        steps=50,
+        width=1024,
+        height=1024,
+        frames=1,
+        source="",
+    ),
+    denoiser_params=(2_567_463_684,),
     text_params=(123_060_480, 694_659_840),
-    text_tokens=77,
     text_width=1280,
     text_feed=5120,
     text_table=63_242_240,
-    guided=True,
-    widths=(320, 640, 1280),
-    attends=(False, True, True),
-    layers=2,
-    context=2048,
-    patch=1,
-    scale=8,
+    vae="kl",
     vae_params=83_653_863,
     vae_widths=(128, 256, 512, 512),
-    vae_widens=True,
+    vae_widens="fp16",
     vae_tile=1024,
-    side=1024,
 )
 
 

@@ -8,7 +8,6 @@ from datetime import date
 from rackrate.facts.accelerator import Accelerator
 from rackrate.facts.access import AccessFact
 from rackrate.facts.billing import BillingRules
-from rackrate.facts.denoiser import Denoiser
 from rackrate.facts.engine import Engine
 from rackrate.facts.formats import WeightFormat
 from rackrate.facts.model import Model
@@ -40,7 +39,6 @@ class FactBook(Value, frozen=True, kw_only=True):
     provider_ids: Mapping[str, str] = field(default_factory=dict)
     access: Mapping[str, tuple[AccessFact, ...]] = field(default_factory=dict)
     pipelines: Mapping[str, Pipeline] = field(default_factory=dict)
-    denoisers: Mapping[str, Denoiser] = field(default_factory=dict)
     sights: Callable[[], tuple[Sight, ...]] = tuple
 
     def sight_of(self, model: Model) -> Sight | None:
@@ -48,6 +46,10 @@ class FactBook(Value, frozen=True, kw_only=True):
         if not model.modality.startswith("image+text"):
             return None
         return next((found for found in self.sights() if model.family in found.names), None)
+
+    def pipeline_of(self, model: Model) -> Pipeline | None:
+        """The networks with which ``model`` makes images; None where they are not known, or it makes none."""
+        return self.pipelines.get(model.id) or model.pipeline
 
     def rules_of(self, provider: str) -> BillingRules:
         """The rules of ``provider`` (resold offers: of the upstream name if known); empty when none were seen."""

@@ -68,8 +68,7 @@ def load(data: Path = DATA) -> FactBook:
         digest=digest,
         seen_at=seen_at,
         sights=lambda: _sights(files["image_tokens.csv"]),
-        pipelines=LazyMapping(_lines_by_id(files["pipelines.csv"]), _pipeline_maker(files["pipelines.csv"])),
-        denoisers=LazyMapping(_lines_by_id(files["denoisers.csv"]), _denoiser_maker(files["denoisers.csv"])),
+        pipelines=LazyMapping(_lines_by_id(files["pipelines.csv"]), _pipeline_maker(files)),
     )
 
 
@@ -216,14 +215,16 @@ def _model_maker(text: str) -> Callable[[str], Model]:
     return lambda line: rows.model(_table(f"{header}\n{line}")[0])
 
 
-def _pipeline_maker(text: str) -> Callable[[str], Pipeline]:
-    header = text.partition("\n")[0]
-    return lambda line: pipeline(_table(f"{header}\n{line}")[0])
+def _pipeline_maker(files: Files) -> Callable[[str], Pipeline]:
+    """A pipeline from its line, with the denoiser of the same id."""
+    header, denoises = files["pipelines.csv"].partition("\n")[0], files["denoisers.csv"].partition("\n")[0]
 
+    def make(line: str) -> Pipeline:
+        row = _table(f"{header}\n{line}")[0]
+        shape = _lines_by_id(files["denoisers.csv"])[row["id"]]
+        return pipeline(row, denoiser(_table(f"{denoises}\n{shape}")[0]))
 
-def _denoiser_maker(text: str) -> Callable[[str], Denoiser]:
-    header = text.partition("\n")[0]
-    return lambda line: denoiser(_table(f"{header}\n{line}")[0])
+    return make
 
 
 def _sights(text: str) -> tuple[Sight, ...]:

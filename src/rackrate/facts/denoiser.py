@@ -1,4 +1,4 @@
-"""Denoisers: the shapes of diffusion models that their speed is computed from."""
+"""Denoisers: the shapes of the networks of diffusion models that their memory and speed are computed from."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from rackrate.values import Value
 
 
 class Denoiser(Value, frozen=True, kw_only=True):
-    """The U-Net or transformer of a diffusion pipeline.
+    """The U-Net or transformer of a diffusion pipeline, of the ``kind`` that its class is.
 
     ``widths``: channels by level (U-Net) or the hidden size alone. ``layers``:
     residual blocks a level on the way down, or transformer layers. ``depths``:
     transformer blocks by level of a U-Net (0: none), ``middle_depth`` those of
-    its middle. ``text_tokens`` of one prompt, ``context_width`` of a text token.
+    its middle. ``feed``: width of a transformer's feed-forward block.
+    ``text_tokens`` of one prompt, ``context_width`` of a text token.
     ``latent_scale``: pixels a side of one latent, ``frame_scale`` frames of one;
     ``patch``: latents a side of one token. ``passes`` of the network for each
     step: two with classifier-free guidance. ``steps``, ``width``, ``height``
@@ -26,6 +27,7 @@ class Denoiser(Value, frozen=True, kw_only=True):
     layers: int
     heads: int
     head_width: int
+    feed: int
     depths: tuple[int, ...]
     middle_depth: int
     context_width: int
@@ -44,6 +46,11 @@ class Denoiser(Value, frozen=True, kw_only=True):
     def is_unet(self) -> bool:
         """Whether it is a U-Net of convolutions and attention; else a transformer."""
         return self.kind == "unet"
+
+    @property
+    def guided(self) -> bool:
+        """Whether every image is denoised with and without the prompt."""
+        return self.passes > 1
 
     @property
     def makes_video(self) -> bool:
@@ -65,8 +72,8 @@ def denoiser(row: Mapping[str, str]) -> Denoiser:
 
 
 _WHOLES = (
-    "layers", "heads", "head_width", "middle_depth", "context_width", "text_tokens", "latent_scale", "frame_scale",
-    "patch", "passes", "steps", "width", "height", "frames",
+    "layers", "heads", "head_width", "feed", "middle_depth", "context_width", "text_tokens", "latent_scale",
+    "frame_scale", "patch", "passes", "steps", "width", "height", "frames",
 )  # fmt: skip
 
 

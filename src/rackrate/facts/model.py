@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from rackrate.facts.pipeline import Pipeline
 from rackrate.problems import Finding
 from rackrate.values import Value
 
@@ -41,7 +42,8 @@ class Model(Value, frozen=True, kw_only=True):
 
     Models read from a user's files say more: ``params_by_group`` (exact, from
     the configuration), ``linear_state_values`` (of one sequence in one linear
-    layer), ``stored`` (bytes in the files) and ``remarks`` (what is inexact).
+    layer), ``stored`` (bytes in the files), ``pipeline`` (the networks
+    of one that makes images) and ``remarks`` (what is inexact).
     """
 
     id: str
@@ -79,6 +81,7 @@ class Model(Value, frozen=True, kw_only=True):
     params_by_group: tuple[tuple[str, int], ...] = ()
     linear_state_values: int | None = None
     stored: Stored | None = None
+    pipeline: Pipeline | None = None
     remarks: tuple[Finding, ...] = ()
 
     @property

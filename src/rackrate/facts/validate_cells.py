@@ -28,6 +28,7 @@ class Known:
         self.today = today
         self.cards = {row.get("id", ""): row for row in tables.get("accelerators.csv", ())}
         self.models = {row.get("id", "") for row in tables.get("models.csv", ())}
+        self.denoisers = {row.get("id", "") for row in tables.get("denoisers.csv", ())}
         self.formats = {row.get("id", "") for row in tables.get("formats.csv", ())}
         self.vendors = {row.get("vendor", "") for row in tables.get("accelerators.csv", ())}
         self.providers = {row.get("id", "") for row in tables.get("providers.csv", ())}

@@ -6,10 +6,13 @@ from collections.abc import Iterator
 
 from rackrate.facts import rows
 from rackrate.facts.denoiser import denoiser
-from rackrate.facts.validate_cells import Check, Known, day, number, parsed, whole
+from rackrate.facts.validate_cells import Check, Known, day, member, number, parsed, whole
 from rackrate.facts.validate_rows import Fault, Row
 from rackrate.problems import Code
 
+KINDS = frozenset(
+    {"unet", "flux", "sd3", "cogvideox", "cogvideox-rope", "hunyuan", "wan", "wan-tokenwise", "ltx", "mochi"}
+)
 _MOST_LAYERS, _MOST_STEPS, _MOST_SIDE, _MOST_SCORE = 1000, 10_000, 65_536, 1e6
 
 
@@ -17,8 +20,7 @@ def denoisers_check(known: Known) -> Check:
     """What is wrong with a model of denoisers.csv."""
 
     def check(row: Row) -> Iterator[Fault]:
-        if row["kind"] not in {"unet", "dit"}:
-            yield Fault(Code.UNKNOWN_NAME, "kind", row["kind"], "unet or dit", "mend the spelling")
+        yield from member(row, "kind", KINDS, ", ".join(sorted(KINDS)))
         faults = [
             *whole(row, "layers", 1, _MOST_LAYERS),
             *whole(row, "steps", 1, _MOST_STEPS),
@@ -40,6 +42,8 @@ def _shapes(row: Row) -> Iterator[Fault]:
         return
     if found.is_unet and len(found.depths) != len(found.widths):
         yield Fault(Code.CONFLICT, "depths", row["depths"], f"{len(found.widths)} levels", "one depth a level")
+    if found.is_unet is not (len(found.widths) > 1):
+        yield Fault(Code.CONFLICT, "widths", row["widths"], "several for a unet, else one", "read the configuration")
 
 
 def render_check(known: Known) -> Check:

@@ -107,7 +107,7 @@ def weight_parts(workload: Workload, images: Images) -> tuple[Component, ...]:
     texts = (sum if stays else max)(pipe.text_params)
     found = [
         part("text_encoders", texts * element, *encode),
-        part("denoiser", pipe.denoiser_params * narrow, *denoise),
+        part("denoiser", (sum if stays else max)(pipe.denoiser_params) * narrow, *denoise),
         part("vae", pipe.vae_params * element, *picture),
     ]
     if _vae_element(workload, images) > element:
@@ -118,14 +118,14 @@ def weight_parts(workload: Workload, images: Images) -> tuple[Component, ...]:
 
 def _vae_element(workload: Workload, images: Images) -> float:
     """Bytes of a value in the VAE: an FP16 pipeline that would overflow decodes in FP32 (force_upcast)."""
-    widens = images.pipeline.vae_widens and workload.precision.value == "fp16"
+    widens = images.pipeline.vae_widens in {"16bit", workload.precision.value}
     return WIDE if widens else element_bytes(workload)
 
 
 def _largest_matrix(pipe: Pipeline) -> float:
     """The largest matrix of a denoiser: GEGLU's projection in a U-Net (8 w^2), a block's shifts elsewhere (6 w^2)."""
-    width = max(pipe.widths)
-    return (8.0 if pipe.denoiser == "unet" else 6.0) * width * width
+    width = max(pipe.denoiser.widths)
+    return (8.0 if pipe.denoiser.kind == "unet" else 6.0) * width * width
 
 
 def _vae_matrix(pipe: Pipeline) -> float:

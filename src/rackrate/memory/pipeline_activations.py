@@ -9,6 +9,7 @@ attention that stores no scores (memory-efficient kernels).
 from __future__ import annotations
 
 from rackrate.evidence import Range
+from rackrate.facts.denoiser import Denoiser
 from rackrate.facts.pipeline import Pipeline
 
 COPIES = 3
@@ -29,7 +30,7 @@ BLOCK_STATES = 5.0
 
 def pixels(pipe: Pipeline, width: int, height: int) -> float:
     """Pixels of an image as the pipeline makes it: sides are whole latents."""
-    scale = pipe.scale
+    scale = pipe.denoiser.latent_scale
     return float(-(-width // scale) * -(-height // scale) * scale * scale)
 
 
@@ -43,7 +44,7 @@ def encode_bytes(pipe: Pipeline, images: int, element: float) -> float:
     models/t5/modeling_t5.py (T5DenseGatedActDense keeps both branches) and
     models/clip/modeling_clip.py; attention scores (below 0.2 GiB) left out.
     """
-    rows = images * (2 if pipe.guided else 1) * pipe.text_tokens
+    rows = images * (2 if pipe.denoiser.guided else 1) * pipe.denoiser.text_tokens
     return rows * (2 * pipe.text_feed + 6 * pipe.text_width) * element
 
 
@@ -52,13 +53,14 @@ def encode_bytes(pipe: Pipeline, images: int, element: float) -> float:
 
 def denoise_bytes(pipe: Pipeline, pixel_count: float, images: int, element: float) -> float:
     """Activations of one step of the denoiser, for images with and without their prompt where it is guided."""
-    rows = images * (2 if pipe.guided else 1)
-    tokens = pixel_count / (pipe.scale * pipe.patch) ** 2
-    if pipe.denoiser == "unet":
-        return rows * unet_values(pipe, tokens) * element
-    width, text = pipe.widths[0], pipe.text_tokens
-    kept = text * pipe.context * element
-    if pipe.denoiser == "flux":
+    shape = pipe.denoiser
+    rows = images * (2 if shape.guided else 1)
+    tokens = pixel_count / (shape.latent_scale * shape.patch) ** 2
+    if shape.is_unet:
+        return rows * unet_values(shape, tokens) * element
+    width, text = shape.widths[0], shape.text_tokens
+    kept = text * shape.context_width * element
+    if shape.kind == "flux":
         return rows * (flux_values(width, tokens, text) * element + kept)
     return rows * (sd3_values(width, tokens, text) * element + kept)
 
@@ -83,7 +85,7 @@ def sd3_values(width: int, tokens: float, text: int) -> float:
     return SD3_STATES * tokens * width + (tokens + text) * width + 2 * text * width
 
 
-def unet_values(pipe: Pipeline, latents: float) -> float:
+def unet_values(shape: Denoiser, latents: float) -> float:
     """Values alive at the worst level on the way up through a U-Net, for one image.
 
     At a level of width w and t positions, with the upsampled states of the level
@@ -96,12 +98,12 @@ def unet_values(pipe: Pipeline, latents: float) -> float:
     resnet.py, attention.py (FeedForward, GEGLU).
     """
     most, skips = 0.0, 0.0
-    for level, width in enumerate(pipe.widths):
+    for level, width in enumerate(shape.widths):
         places = latents / 4**level
-        entering = pipe.widths[max(0, level - 1)]
-        skips += places * (entering + pipe.layers * width)
-        below = pipe.widths[min(level + 1, len(pipe.widths) - 1)]
-        if pipe.attends[level]:
+        entering = shape.widths[max(0, level - 1)]
+        skips += places * (entering + shape.layers * width)
+        below = shape.widths[min(level + 1, len(shape.widths) - 1)]
+        if shape.depths[level]:
             most = max(most, ((GEGLU_STATES + BLOCK_STATES) * width + below) * places + skips)
         most = max(most, (below + COPIES * (below + width)) * places + skips)
     return most

@@ -19,10 +19,10 @@ def pictured(workload: Workload, images: Images, accelerator: Accelerator, layou
     Kernels are launched one by one, as Diffusers does unless it is compiled.
     """
     refusal = _refusal(images, layout)
-    if refusal is not None or images.denoiser is None:
-        return refusal or Unknown(f"no speed: the denoiser of {workload.model.id} is not in denoisers.csv")
+    if refusal is not None:
+        return refusal
     canvas = Canvas(width=images.width, height=images.height, batch=images.at_once)
-    run = run_of(images.denoiser, canvas=canvas, steps=images.steps, precision=workload.precision)
+    run = run_of(images.pipeline.denoiser, canvas=canvas, steps=images.steps, precision=workload.precision)
     found, rates = diffusion(run, accelerator), diffusion_rates(run, accelerator)
     if isinstance(found, Unknown):
         return found

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 from rackrate.facts.accelerator import Precision
-from rackrate.facts.denoiser import Denoiser
 from rackrate.facts.engine import Engine
 from rackrate.facts.formats import WeightFormat
 from rackrate.facts.model import Model
@@ -22,7 +21,6 @@ _TOKENS_PER_PARAMETER = 20  # arXiv 2203.15556
 _FINE_TUNE_TOKENS = 10e6
 _PROMPT_TOKENS, _OUTPUT_TOKENS = 1024, 128  # vllm-project/vllm vllm/benchmarks/datasets.py, RandomDataset
 _FIRST_TOKEN_S, _S_PER_OUTPUT_TOKEN = 0.45, 0.04  # mlcommons/inference_policies, Llama 2 70B interactive
-_STEPS = 50  # huggingface/diffusers pipeline_stable_diffusion.py, num_inference_steps
 _CHECKPOINT_BYTES_PER_PARAM = 14  # 16-bit weights, FP32 master weights and two FP32 moments
 
 
@@ -213,19 +211,18 @@ def _refuse_cache(draft: Draft, path: str, name: str, chosen: Chosen) -> None:
 # ---------------------------------------------------------------- images
 
 
-def decide_images(draft: Draft, pipeline: Pipeline, denoiser: Denoiser | None) -> Images:
+def decide_images(draft: Draft, pipeline: Pipeline) -> Images:
     """The sizes of image generation, with the defaults of the key table."""
     return Images(
         pipeline=pipeline,
-        width=draft.choose("images.width", pipeline.side, "trained_size"),
-        height=draft.choose("images.height", pipeline.side, "trained_size"),
+        width=draft.choose("images.width", pipeline.denoiser.width, "trained_size"),
+        height=draft.choose("images.height", pipeline.denoiser.height, "trained_size"),
         at_once=draft.constant("images.at_once", int),
         pipeline_offload=draft.constant("images.pipeline_offload", str),
         slicing=draft.said("images.slicing") is True,
         tiling=draft.said("images.tiling") is True,
         count=_count(draft),
-        steps=draft.choose("images.steps", denoiser.steps if denoiser else _STEPS, "usual_steps"),
-        denoiser=denoiser,
+        steps=draft.choose("images.steps", pipeline.denoiser.steps, "usual_steps"),
     )
 
 

@@ -23,7 +23,7 @@ from rackrate.workload.needs import needs
 from rackrate.workload.request import Request
 from rackrate.workload.requirements import requirements
 from rackrate.workload.resolve import is_quantised, resolve
-from rackrate.workload.workload import Budget, Images, Limits, Task, Workload
+from rackrate.workload.workload import Budget, Limits, Task, Workload
 
 _NOT_YET = {Task.RENDER}
 _NOW = ", ".join(task.value for task in Task if task not in _NOT_YET)
@@ -57,7 +57,7 @@ def parse(request: Request, book: FactBook) -> Parsed | tuple[Finding, ...]:
     if draft.refused or chosen is None:
         return tuple(draft.findings)
     training = decide_training(draft, task, chosen) if task.trains else None
-    images = _images(draft, chosen.model.id, book) if task is Task.DIFFUSION else None
+    images = decide_images(draft, chosen.pipeline) if chosen.pipeline is not None else None
     serving = None if task.trains or images else decide_serving(draft, chosen, online=online)
     if _refused(draft):
         return tuple(draft.findings)
@@ -89,10 +89,6 @@ def parse(request: Request, book: FactBook) -> Parsed | tuple[Finding, ...]:
 
 def _refused(draft: Draft) -> bool:
     return draft.refused
-
-
-def _images(draft: Draft, model: str, book: FactBook) -> Images:
-    return decide_images(draft, book.pipelines[model], book.denoisers.get(model))
 
 
 def parse_limits(request: Request, book: FactBook) -> Limits | tuple[Finding, ...]:

@@ -9,6 +9,7 @@ from rackrate.facts.book import FactBook
 from rackrate.facts.engine import Engine
 from rackrate.facts.formats import WeightFormat
 from rackrate.facts.model import Model
+from rackrate.facts.pipeline import Pipeline
 from rackrate.facts.sight import Sight
 from rackrate.problems import Code
 from rackrate.values import Value, replace
@@ -42,6 +43,7 @@ class Chosen(Value, frozen=True, kw_only=True):
     weights: WeightFormat
     precision: Precision
     sight: Sight | None = None
+    pipeline: Pipeline | None = None
 
 
 def resolve(draft: Draft, task: Task, vendors: tuple[str, ...], book: FactBook) -> Chosen | None:
@@ -63,12 +65,13 @@ def resolve(draft: Draft, task: Task, vendors: tuple[str, ...], book: FactBook) 
         engine = _default_engine(draft, task, weights, vendors, book)
     elif weights.id not in engine.weight_formats:
         _refuse_pair(draft, engine, weights, book)
-    if task is Task.DIFFUSION:  # downloads and disks hold all networks, not the denoiser alone
-        model = replace(model, params_total=book.pipelines[model.id].params_total)
+    pipeline = book.pipeline_of(model) if task is Task.DIFFUSION else None
+    if pipeline is not None:  # downloads and disks hold all networks, not the denoiser alone
+        model = replace(model, params_total=pipeline.params_total)
     sight = _sight(draft, model, book)
     if engine is None or draft.refused:
         return None
-    return Chosen(model=model, engine=engine, weights=weights, precision=precision, sight=sight)
+    return Chosen(model=model, engine=engine, weights=weights, precision=precision, sight=sight, pipeline=pipeline)
 
 
 # ---------------------------------------------------------------- do they go together
@@ -128,13 +131,13 @@ def is_quantised(weights: WeightFormat) -> bool:
 
 def _check_pipeline(draft: Draft, model: Model, book: FactBook) -> None:
     """Memory follows from the shapes of a pipeline's networks, which are known for bundled pipelines."""
-    if model.id not in book.pipelines:
+    if book.pipeline_of(model) is None:
         draft.problem(
             "model",
             Code.NOT_YET,
             f"{model.id} ({model.modality}) for {Task.DIFFUSION}",
             "a pipeline for images whose networks are known",
-            f"choose one of {', '.join(book.pipelines)}",
+            f"choose one of {', '.join(book.pipelines)}, or give the folder of one (model_index.json)",
         )
 
 
@@ -154,7 +157,7 @@ def _check_model(draft: Draft, task: Task, model: Model, book: FactBook) -> None
 
 def _other_work(model: Model, book: FactBook) -> str:
     """What to do with a model that does not write text."""
-    if model.id in book.pipelines:
+    if book.pipeline_of(model) is not None:
         return f"to make images with it, say --task {Task.DIFFUSION}"
     return "choose such a model; `rackrate gpu` compares cards for other work"
 

@@ -6,7 +6,6 @@ from datetime import timedelta
 from enum import StrEnum
 
 from rackrate.facts.accelerator import Precision
-from rackrate.facts.denoiser import Denoiser
 from rackrate.facts.engine import CacheType
 from rackrate.facts.formats import WeightFormat
 from rackrate.facts.model import Model
@@ -143,8 +142,7 @@ class Images(Value, frozen=True, kw_only=True):
     ``pipeline_offload``: what waits in the host's memory (``none``; ``model``, every
     network but the one at work; ``sequential``, every layer but one).
     ``slicing``: the VAE decodes one image after the other; ``tiling``: one tile.
-    The job is ``count`` images of ``steps`` denoising steps each. ``denoiser`` is
-    what speed is computed from (None: not known).
+    The job is ``count`` images of ``steps`` denoising steps each.
     """
 
     pipeline: Pipeline
@@ -156,7 +154,6 @@ class Images(Value, frozen=True, kw_only=True):
     tiling: bool
     count: float
     steps: int
-    denoiser: Denoiser | None = None
 
 
 class Budget(Value, frozen=True, kw_only=True):

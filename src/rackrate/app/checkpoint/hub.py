@@ -18,9 +18,12 @@ from rackrate.app.checkpoint import gguf, safetensors
 from rackrate.app.checkpoint.local import (
     CONFIG,
     INDEX,
+    PIPELINE,
     Formats,
     Found,
     config_at,
+    count_of,
+    counted_by,
     from_source,
     parse_json,
     printable,
@@ -29,7 +32,7 @@ from rackrate.app.checkpoint.local import (
 )
 from rackrate.facts.architecture.checkpoint import with_tensors
 from rackrate.facts.architecture.gguf import model_of_gguf
-from rackrate.facts.architecture.read import model_of
+from rackrate.facts.architecture.read import model_of, pipeline_of
 from rackrate.facts.architecture.tensors import Tensor
 from rackrate.facts.model import Model
 from rackrate.problems import Code, Finding, Refused
@@ -83,7 +86,8 @@ def _snapshot(name: str) -> Path | None:
     try:
         revision = (folder / "refs" / "main").read_text("utf-8").strip()
         snapshot = folder / "snapshots" / revision
-        able = revision.isalnum() and ((snapshot / CONFIG).is_file() or any(snapshot.glob("*.gguf")))
+        described = any((snapshot / name).is_file() for name in (CONFIG, PIPELINE))
+        able = revision.isalnum() and (described or any(snapshot.glob("*.gguf")))
     except (OSError, ValueError):
         return None
     return snapshot if able else None
@@ -110,6 +114,8 @@ class _Repository:
     def model(self, formats: Formats) -> Found:
         """The model from its configuration and headers, or from its one GGUF file."""
         files = self.files()
+        if PIPELINE in files:
+            return self._pipeline(files)
         if CONFIG in files:
             return self._checkpoint(files, formats)
         return self._gguf(files, formats)
@@ -137,6 +143,25 @@ class _Repository:
         if not names or len(names) > _MOST_FILES:
             return found
         return with_tensors(found, self._all_tensors(names), formats, files=len(names))
+
+    def _pipeline(self, files: Sequence[str]) -> Found:
+        """A diffusion pipeline: each part's configuration, and the headers of its files where no class says."""
+        index = self._json(PIPELINE, most=_CONFIG_BYTES)
+        counts: dict[str, int] = {}
+        configs: dict[str, Mapping[str, object]] = {}
+        for part in index:
+            if part.isidentifier() and f"{part}/{CONFIG}" in files:
+                configs[part] = self._json(f"{part}/{CONFIG}", most=_CONFIG_BYTES)
+            counted = counted_by(configs.get(part), part) or self._counted(part, files)
+            if counted:
+                counts[part] = counted
+        return pipeline_of(index, counts, configs, id=self.name)
+
+    def _counted(self, part: str, files: Sequence[str]) -> int:
+        """The parameters in the headers of a part's files; second copies left out."""
+        inside = [name for name in files if name.startswith(f"{part}/") and name.endswith(".safetensors")]
+        full = [name for name in inside if ".fp16." not in name and ".non_ema." not in name] or inside
+        return count_of(self._all_tensors(full)) if 0 < len(full) <= _MOST_FILES else 0
 
     def _all_tensors(self, names: Sequence[str]) -> list[Tensor]:
         """The headers of all files, a few at once."""

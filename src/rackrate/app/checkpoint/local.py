@@ -183,31 +183,42 @@ def _pipeline(folder: Path, name: str) -> Found:
     if isinstance(index, Finding):
         return (index,)
     counts: dict[str, int] = {}
+    configs: dict[str, Mapping[str, object]] = {}
     for part in index:
         inside = folder / part if part.isidentifier() else folder / "no-such-part"
-        counted = _part_parameters(inside) if inside.is_dir() else None
+        config = _part_config(inside)
+        counted = config if isinstance(config, Finding) else _part_parameters(inside, config)
         if isinstance(counted, Finding):
             return (counted,)
         if counted is not None:
             counts[part] = counted
-    return pipeline_of(index, counts, id=name)
+        if isinstance(config, Mapping):
+            configs[part] = config
+    return pipeline_of(index, counts, configs, id=name)
 
 
-def _part_parameters(folder: Path) -> int | Finding | None:
+def _part_config(folder: Path) -> Mapping[str, object] | Finding | None:
+    path = folder / CONFIG
+    return read_json(path, most=_MOST_CONFIG_BYTES) if path.is_file() else None
+
+
+def _part_parameters(folder: Path, config: Mapping[str, object] | None) -> int | Finding | None:
     files = sorted(folder.glob("*.safetensors"))
     full = [path for path in files if ".fp16." not in path.name and ".non_ema." not in path.name] or files
     if full:
         tensors = _all_tensors(full)
-        return tensors if isinstance(tensors, Finding) else _count(tensors)
-    path = folder / CONFIG
-    config = read_json(path, most=_MOST_CONFIG_BYTES) if path.is_file() else None
-    if not isinstance(config, Mapping):
-        return config
-    found = model_of(config, id=folder.name)
+        return tensors if isinstance(tensors, Finding) else count_of(tensors)
+    return counted_by(config, folder.name)
+
+
+def counted_by(config: Mapping[str, object] | None, name: str) -> int | None:
+    """The parameters of a part as its configuration has them; None where its class is not known."""
+    found = model_of(config, id=name) if config is not None else None
     return found.params_total if isinstance(found, Model) else None
 
 
-def _count(tensors: Sequence[Tensor]) -> int:
+def count_of(tensors: Sequence[Tensor]) -> int:
+    """The parameters in tensors."""
     return tally(tensors, layers=None, tied=False, form="").parameters
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from rackrate.facts.architecture import diffusion, encoder, hybrid, latent, mixture, seq2seq, uneven
 from rackrate.facts.architecture.dense import STYLES, dense
 from rackrate.facts.architecture.mixture import EXPERTS
+from rackrate.facts.architecture.pipeline_shapes import pipeline_shape
 from rackrate.facts.architecture.quantization import native_format
 from rackrate.facts.architecture.reader import Reader
 from rackrate.facts.architecture.towers import TOWERS
@@ -76,18 +77,23 @@ def _diffusion(reader: Reader, name: str) -> Model | tuple[Finding, ...]:
 def pipeline_of(
     index: Mapping[str, object],
     counts: Mapping[str, int],
+    configs: Mapping[str, Mapping[str, object]],
     *,
     id: str,  # noqa: A002 - as users say
 ) -> Model | tuple[Finding, ...]:
-    """The diffusion pipeline of a ``model_index.json`` whose parts have these parameters.
+    """The diffusion pipeline of a ``model_index.json`` whose parts have these parameters and configurations.
 
-    A part without a count is a finding that names the files that would give it.
+    A part without a count is a finding that names the files that would give
+    it; one without a configuration leaves the shapes unknown, with a remark.
     """
     table: object = index
     if not isinstance(table, Mapping):
         return (_no_table(),)
     reader = Reader(table, "model_index.json")
-    return finished(reader, diffusion.pipeline(reader, counts), id=id, kind=reader.text("_class_name"))
+    found = diffusion.pipeline(reader, counts)
+    shape = pipeline_shape(reader, configs, counts) if not reader.findings else None
+    made = finished(reader, found, id=id, kind=reader.text("_class_name"))
+    return replace(made, pipeline=replace(shape, id=id)) if isinstance(made, Model) and shape is not None else made
 
 
 def finished(reader: Reader, found: Model, *, id: str, kind: str) -> Model | tuple[Finding, ...]:  # noqa: A002
