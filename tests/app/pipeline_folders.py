@@ -67,6 +67,7 @@ SDXL = {
         "attention_head_dim": [5, 10, 20],
         "cross_attention_dim": 2048,
         "addition_embed_type": "text_time",
+        "use_linear_projection": True,
         "projection_class_embeddings_input_dim": 2816,
         "layers_per_block": 2,
         "sample_size": 128,

@@ -333,7 +333,7 @@ def test_a_pipeline_is_the_sum_of_its_networks():
         "unet": ["diffusers", "UNet2DConditionModel"],
         "vae": ["diffusers", "AutoencoderKL"],
     }
-    found = pipeline_of(index, {"unet": 859_520_964, "vae": 83_653_863}, id="sd")
+    found = pipeline_of(index, {"unet": 859_520_964, "vae": 83_653_863}, {}, id="sd")
     assert isinstance(found, Model)
     assert found.params_total == 943_174_827
     assert found.params_by_group == (("unet", 859_520_964), ("vae", 83_653_863))
@@ -342,7 +342,7 @@ def test_a_pipeline_is_the_sum_of_its_networks():
 
 def test_a_part_of_a_pipeline_that_is_not_counted_names_the_files_that_would_tell():
     index = {"_class_name": "P", "unet": ["diffusers", "X"], "vae": ["diffusers", "Y"]}
-    (found,) = pipeline_of(index, {"unet": 5}, id="p")
+    (found,) = pipeline_of(index, {"unet": 5}, {}, id="p")
     assert found.subject == "model_index.json vae"
     assert "vae/config.json or vae/*.safetensors" in found.expected
     assert [f.subject for f in model_of(index, id="p")] == ["model_index.json unet", "model_index.json vae"]

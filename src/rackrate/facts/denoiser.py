@@ -45,7 +45,7 @@ class Denoiser(Value, frozen=True, kw_only=True):
     @property
     def is_unet(self) -> bool:
         """Whether it is a U-Net of convolutions and attention; else a transformer."""
-        return self.kind == "unet"
+        return self.kind.startswith("unet")
 
     @property
     def guided(self) -> bool:

@@ -10,9 +10,10 @@ from rackrate.facts.validate_cells import Check, Known, day, member, number, par
 from rackrate.facts.validate_rows import Fault, Row
 from rackrate.problems import Code
 
-KINDS = frozenset(
-    {"unet", "flux", "sd3", "cogvideox", "cogvideox-rope", "hunyuan", "wan", "wan-tokenwise", "ltx", "mochi"}
-)
+KINDS = frozenset({
+    "unet", "unet-linear", "flux", "sd3", "sd3-normed", "cogvideox", "cogvideox-rope", "hunyuan", "wan",
+    "wan-tokenwise", "ltx", "mochi",
+})  # fmt: skip
 _MOST_LAYERS, _MOST_STEPS, _MOST_SIDE, _MOST_SCORE = 1000, 10_000, 65_536, 1e6
 
 

@@ -125,7 +125,7 @@ def _vae_element(workload: Workload, images: Images) -> float:
 def _largest_matrix(pipe: Pipeline) -> float:
     """The largest matrix of a denoiser: GEGLU's projection in a U-Net (8 w^2), a block's shifts elsewhere (6 w^2)."""
     width = max(pipe.denoiser.widths)
-    return (8.0 if pipe.denoiser.kind == "unet" else 6.0) * width * width
+    return (8.0 if pipe.denoiser.is_unet else 6.0) * width * width
 
 
 def _vae_matrix(pipe: Pipeline) -> float:

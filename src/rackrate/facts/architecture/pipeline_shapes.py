@@ -124,7 +124,7 @@ def _unet(reader: Reader, vae: Reader, _index: Reader) -> Denoiser:
     return _denoiser(
         reader,
         usual,
-        kind="unet",
+        kind="unet-linear" if reader.flag("use_linear_projection") else "unet",
         widths=widths,
         layers=reader.whole("layers_per_block", default=2, high=64),
         heads=heads[-1],
@@ -152,7 +152,8 @@ def _stable_diffusion_3(reader: Reader, vae: Reader, _index: Reader) -> Denoiser
     usual = Usual(steps=28, text_tokens=77 + 256, width=side, height=side)
     layers = reader.whole("num_layers", default=18, high=MOST_LAYERS)
     patch = reader.whole("patch_size", default=2)
-    return _transformer(reader, usual, "sd3", (18, 64), layers=layers, latent_scale=_scale(vae), patch=patch)
+    kind = "sd3-normed" if reader.text("qk_norm") else "sd3"
+    return _transformer(reader, usual, kind, (18, 64), layers=layers, latent_scale=_scale(vae), patch=patch)
 
 
 # ---------------------------------------------------------------- video
