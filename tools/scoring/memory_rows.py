@@ -93,8 +93,6 @@ def case_of(row: Row, book: FactBook) -> Case:
     task = row.text("norm_task")
     if not task:
         raise NotScored("a method that is not among the tasks")
-    if "+emb" in row.text("task"):
-        raise NotScored("embedding and head trained beside adapters")
     if task == "lora" and row.text("weight_format") in QUANTISED:
         task = "qlora"
     engine = engine_name(row, task, book)
@@ -234,6 +232,10 @@ def optimizer_of(text: str) -> str:
     return f"{'paged-' if 'paged' in name else ''}{kind}-8bit"
 
 
+SAVED = {"emb": "embedding", "head": "head"}
+"""Modules trained whole beside adapters, by the part of a task that says so (``lora+emb+head``)."""
+
+
 def _adapters(row: Row) -> dict[str, object]:
     keys: dict[str, object] = {}
     if row.whole("lora_rank"):
@@ -241,6 +243,9 @@ def _adapters(row: Row) -> dict[str, object]:
     targets = targets_of(row.text("lora_targets"))
     if targets:
         keys["lora_targets"] = list(targets)
+    saved = [name for part, name in SAVED.items() if part in row.text("task").split("+")]
+    if saved:
+        keys["modules_to_save"] = saved
     return keys
 
 

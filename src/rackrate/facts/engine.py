@@ -177,7 +177,8 @@ class TrainingPolicy(Value, frozen=True, kw_only=True):
     ``fused_norms``: norms alone are such kernels. ``hub_code``: layers are
     those of transformers. ``bucket_elements``: of the flat buffer in which ZeRO
     1 and 2 reduce gradients, whole from the start (0: no larger than what is
-    trained).
+    trained). ``saves_modules``: whole modules can be trained
+    beside adapters, as copies in the type of the base.
     """
 
     optimizer_temporary: bool
@@ -208,6 +209,7 @@ class TrainingPolicy(Value, frozen=True, kw_only=True):
     bucket_elements: float = 0.0
     fused_norms: bool = False
     hub_code: bool = False
+    saves_modules: bool = False
     source: str = ""
 
 

@@ -44,6 +44,7 @@ _TRAINING = {
     "keeps_batch", "quantises_head", "unpacked_bytes", "zeroes_gradients", "chunked_bytes", "eager_context",
     "reserved_over_moving", "stream_pools", "checkpoints_on_host", "upcasts",
     "fused_layers", "writes_over", "gradient_bytes", "full_bytes", "bucket_elements", "fused_norms", "hub_code",
+    "saves_modules",
 }  # fmt: skip
 _SPEED = {
     "host", "launch_us_per_layer", "decode_bandwidth", "cache_bandwidth", "prefill_flop", "train_flop",
@@ -313,6 +314,7 @@ def _training(part: Section) -> TrainingPolicy:
         bucket_elements=part.number_or("bucket_elements", 0.0),
         fused_norms=part.flag_or("fused_norms"),
         hub_code=part.flag_or("hub_code"),
+        saves_modules=part.flag_or("saves_modules"),
         source=part.text("source"),
     )
 

@@ -9,6 +9,7 @@ from rackrate.memory.estimate_types import Component, MemoryEstimate, Metric
 from rackrate.memory.layer_pass import FP32_BYTES, Pass, element_bytes
 from rackrate.memory.overhead import COLLECTIVE_BYTES, UNNAMED, OnCard
 from rackrate.memory.phases import TRAINING, by_phase, highest, part, verdict
+from rackrate.memory.saved_modules import Saved, saved_modules
 from rackrate.memory.stages import Stage, stages
 from rackrate.memory.training_passes import activation_parts, loss_parts
 from rackrate.memory.training_states import (
@@ -21,7 +22,7 @@ from rackrate.memory.training_states import (
     weight_parts,
 )
 from rackrate.memory.weights import parameter_groups, params_on, shared_experts_out
-from rackrate.values import Value
+from rackrate.values import Value, replace
 from rackrate.workload.layout import Layout
 from rackrate.workload.workload import Training, Workload
 
@@ -89,6 +90,8 @@ def _setting(workload: Workload, training: Training, policy: TrainingPolicy, lay
         embeddings = float(groups.embedding) if stage.first else 0.0
         weight_size = size if pure else policy.adapter_bytes
     accumulation = -(-training.global_batch // max(1, training.micro_batch * layout.data))
+    kept = _pass(workload, training, policy, layout, weight_size)
+    saved = saved_modules(workload, training, policy, stage, widened=kept.quantised and policy.upcasts)
     return Setting(
         workload=workload,
         training=training,
@@ -104,8 +107,13 @@ def _setting(workload: Workload, training: Training, policy: TrainingPolicy, lay
         base_spread=spread,
         embeddings=embeddings / layout.tensor,
         accumulates=accumulation > 1,
-        kept=_pass(workload, training, policy, layout, weight_size),
+        kept=kept,
+        saved=_divided(saved, layout.tensor),
     )
+
+
+def _divided(saved: Saved, tensor: int) -> Saved:
+    return replace(saved, embedding=saved.embedding / tensor, head=saved.head / tensor)
 
 
 def _pass(workload: Workload, training: Training, policy: TrainingPolicy, layout: Layout, weight_size: int) -> Pass:
@@ -155,7 +163,7 @@ def _pool_parts(s: Setting) -> list[Component]:
     """
     if not s.policy.stream_pools or s.layout.shards <= 1 or s.layout.zero_stage < ZERO_GRADIENTS:
         return []
-    gradients = s.sharded(s.weight_size * s.trained, ZERO_GRADIENTS)
+    gradients = s.sharded(s.weight_size * s.trained + s.saved.weight_bytes, ZERO_GRADIENTS)
     layer, _ = layer_and_root(s, s.trained)
     unit = max(layer, largest_tensor(s)) * FP32_BYTES
     return [part("stream_pools", (0.0 if s.gradients_stay else gradients) + unit, *FORWARD)]

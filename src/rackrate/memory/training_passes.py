@@ -38,6 +38,8 @@ def activation_parts(s: Setting) -> list[Component]:
     layer = (saved_bytes_per_token(s.workload.model, s.kept) + _magnitude_bytes(s)) * s.tokens
     kept, name = _kept_in_flight(s, layer)
     kept += final_norm_bytes(s.workload.model, s.kept) * s.tokens if s.stage.last else 0.0
+    if s.saved.head:  # a trained head keeps its input
+        kept += (s.workload.model.hidden_size or 0) * s.kept.element_bytes * s.tokens
     layer += running_bytes_per_token(s.workload.model, s.kept) * s.tokens
     growing = _growing_gradients(s)
     again = s.training.checkpointing is not Checkpointing.NONE or s.stage.in_flight > 1
@@ -71,7 +73,7 @@ def _kept_in_flight(s: Setting, layer: float) -> tuple[float, str]:
     else:
         each, name = checkpoint_bytes_per_token(model, s.kept) * s.tokens, "checkpoints"
     first = 0.0
-    if s.training.checkpointing is Checkpointing.NONE and s.stage.first:
+    if s.training.checkpointing is Checkpointing.NONE and s.stage.first and not s.saved.embedding:
         first = first_norm_bytes_per_token(model, s.kept) * s.tokens
     return each * (min(STAGED_LAYERS, batches) if s.offloads("activations") else batches) - first, name
 
@@ -96,7 +98,7 @@ def _growing_gradients(s: Setting) -> float:
     """Gradients that come into being while activations go; none where they are there already or freed at once."""
     if s.gradients_stay or s.training.step_in_backward:
         return 0.0
-    return s.sharded(s.weight_size * s.trained, ZERO_GRADIENTS)
+    return s.sharded(s.weight_size * s.trained + s.saved.weight_bytes, ZERO_GRADIENTS)
 
 
 def _left_inputs(s: Setting) -> list[Component]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rackrate.evidence import Unknown
+from rackrate.evidence import Range, Unknown
 from rackrate.facts.engine import TrainingPolicy
 from rackrate.facts.formats import WeightFormat
 from rackrate.memory.estimate_types import Component, Phase
@@ -10,6 +10,7 @@ from rackrate.memory.layer_pass import FP32_BYTES, Pass
 from rackrate.memory.optimizer import state_bytes, step_temporary_bytes
 from rackrate.memory.overhead import BUCKET_ELEMENTS
 from rackrate.memory.phases import part
+from rackrate.memory.saved_modules import NOT_SAVED, Saved
 from rackrate.memory.stages import Stage
 from rackrate.memory.weights import ParameterGroups, head_on, params_on, weight_bytes
 from rackrate.values import Value, replace
@@ -37,6 +38,7 @@ class Setting(Value, frozen=True, kw_only=True):
     ``element_size`` of an activation; ``pure``: no FP32 copies. ``kept`` is how
     a layer is run. ``trained_spread`` and ``base_spread``: what is trained, and
     the base, in proportion to this card's part where cards share experts.
+    ``saved`` modules are trained whole beside adapters.
     """
 
     workload: Workload
@@ -54,6 +56,7 @@ class Setting(Value, frozen=True, kw_only=True):
     kept: Pass
     trained_spread: float = 1.0
     base_spread: float = 1.0
+    saved: Saved = NOT_SAVED
 
     @property
     def tokens(self) -> int:
@@ -114,16 +117,18 @@ def _frozen_parts(s: Setting) -> list[Component]:
     form = stored_format(s.workload.weights, s.policy)
     base = weight_bytes(s.workload.model, s.groups, s.stage, form, ties=s.policy.ties_weights) / s.layout.tensor
     adapters = part("adapters", s.sharded(s.weight_size * s.trained, ZERO_WEIGHTS))
+    copies = s.sharded(s.saved.weight_bytes, ZERO_WEIGHTS)
+    trained = [adapters, part("saved_modules", copies)] if copies else [adapters]
     if s.offloads("parameters"):
-        return [_passing(s, base), adapters]
-    parts = [part("weights", s.sharded_base(base)), adapters]
+        return [_passing(s, base), *trained]
+    parts = [part("weights", s.sharded_base(base)), *trained]
     if s.kept.quantised and s.policy.upcasts:
         parts.append(part("upcast_weights", _widened_bytes(s)))
     if s.kept.quantised:
         parts.append(part("dequantised_matrix", s.policy.unpacked_bytes * largest_matrix(s), *UNTIL_STEP))
     if s.training.dora:
         parts.append(part("weight_norms", DORA_COPIES * FP32_BYTES * largest_matrix(s), *UNTIL_STEP))
-    return [*parts, *_gathered(s, base)]
+    return [*parts, *_gathered(s, base, s.saved.weight_bytes)]
 
 
 def _widened_bytes(s: Setting) -> float:
@@ -154,8 +159,8 @@ def layer_and_root(s: Setting, whole: float) -> tuple[float, float]:
     return layer, max(0.0, whole - layer * s.stage.layers)
 
 
-def _gathered(s: Setting, whole: float) -> list[Component]:
-    """Weights gathered under ZeRO 3: embedding, head and norms throughout, and two layers, one prefetched.
+def _gathered(s: Setting, whole: float, outside: float = 0.0) -> list[Component]:
+    """Weights gathered under ZeRO 3: the root and what is ``outside`` throughout, and two layers, one prefetched.
 
     PyTorch FSDP keeps its root unit gathered and prefetches one unit
     (docs.pytorch.org fully_shard: reshard_after_forward, prefetch); DeepSpeed's
@@ -164,7 +169,7 @@ def _gathered(s: Setting, whole: float) -> list[Component]:
     if s.layout.zero_stage < ZERO_WEIGHTS or s.layout.shards <= 1:
         return []
     layer, root = layer_and_root(s, whole)
-    return [part("gathered_layers", root + 2 * layer, *UNTIL_STEP)]
+    return [part("gathered_layers", root + outside + 2 * layer, *UNTIL_STEP)]
 
 
 def _passing(s: Setting, whole: float) -> Component:
@@ -178,13 +183,18 @@ def state_parts(s: Setting) -> list[Component] | Unknown:
     training, n = s.training, s.trained
     moment = s.weight_size if s.pure else FP32_BYTES
     states = state_bytes(training.optimizer, n - s.embeddings, s.embeddings, moment)
+    beside = s.saved.state_bytes(training.optimizer)
     if isinstance(states, Unknown):
         return states
+    if isinstance(beside, Unknown):
+        return beside
     divide = s.sharded(1.0, ZERO_STATES)
     parts = _gradient_parts(s)
     if s.offloads("optimizer"):
         return parts
-    parts.append(part("optimizer_states", states.scaled(divide)))
+    parts.append(part("optimizer_states", _together(states, beside).scaled(divide)))
+    if s.saved.master_bytes:
+        parts.append(part("saved_masters", s.saved.master_bytes * divide))
     if not s.pure and not (s.workload.task.trains_adapters and s.weight_size == FP32_BYTES):
         parts.append(part("master_weights", FP32_BYTES * n * divide))
         if s.gradient_size < FP32_BYTES:
@@ -196,13 +206,21 @@ def state_parts(s: Setting) -> list[Component] | Unknown:
         extra, when = step_temporary_bytes(training.optimizer, at_once, s.weight_size, at_once), Phase.BACKWARD
     else:
         extra, when = step_temporary_bytes(training.optimizer, n * divide, s.weight_size, at_once), Phase.STEP
+        size = FP32_BYTES if s.saved.masters else s.saved.element_bytes
+        copies = s.saved.params * divide  # tensors of another type are another group of the step
+        extra = max(extra, step_temporary_bytes(training.optimizer, copies, size, at_once))
     return [*parts, part("optimizer_temporary", extra, when)] if extra else parts
+
+
+def _together(one: Range, other: Range) -> Range:
+    """Two sizes that are in memory or not together."""
+    return Range(one.low + other.low, one.likely + other.likely, one.high + other.high)
 
 
 def largest_tensor(s: Setting) -> float:
     """Parameters of the largest tensor that is trained: the embedding or head, or a matrix of a layer."""
     if s.workload.task.trains_adapters:
-        return 0.0
+        return max(s.saved.embedding, s.saved.head)
     ends = max(s.groups.embedding if s.stage.first else 0, s.groups.head if s.stage.last else 0)
     return max(ends / s.layout.tensor, largest_matrix(s))
 
@@ -219,7 +237,7 @@ def _gradient_parts(s: Setting) -> list[Component]:
         layer, _ = layer_and_root(s, s.trained)
         unit = s.gradient_size * max(layer, largest_tensor(s))
         return [part("gradients", unit, Phase.BACKWARD, note="the rest goes to the host's memory")]
-    gradient = s.sharded(s.gradient_size * s.trained, ZERO_GRADIENTS)
+    gradient = s.sharded(s.gradient_size * s.trained + s.saved.weight_bytes, ZERO_GRADIENTS)
     when = () if s.gradients_stay else (Phase.BACKWARD, Phase.STEP)
     return [part("gradients", gradient, *when), *_bucket_parts(s, gradient)]
 

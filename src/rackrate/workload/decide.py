@@ -51,6 +51,7 @@ def decide_training(draft: Draft, task: Task, chosen: Chosen) -> Training:
         compiled=draft.said("training.compiled") is True,
         step_in_backward=draft.said("training.step_in_backward") is True,
         dora=draft.said("training.dora") is True,
+        modules_to_save=_modules_to_save(draft, chosen),
         offload=(draft.text("training.offload") or "").removeprefix("none"),
     )
 
@@ -84,6 +85,21 @@ def _adapters(draft: Draft) -> tuple[int, tuple[str, ...]]:
     rank = draft.constant("training.lora_rank", int)
     targets = draft.texts("training.lora_targets") or (draft.constant("training.lora_targets", str),)
     return rank, ("all",) if "all" in targets else targets
+
+
+def _modules_to_save(draft: Draft, chosen: Chosen) -> tuple[str, ...]:
+    """Modules trained whole beside adapters; an engine that trains none leaves a finding."""
+    said = draft.texts("training.modules_to_save")
+    policy = chosen.engine.training
+    if said and (policy is None or not policy.saves_modules):
+        draft.problem(
+            "training.modules_to_save",
+            Code.CONFLICT,
+            f"{', '.join(said)} beside adapters in {chosen.engine.id}",
+            "an engine that trains whole modules beside adapters: peft-trl, axolotl, unsloth, deepspeed",
+            "choose one of them, or leave it out",
+        )
+    return tuple(sorted(said))
 
 
 # ---------------------------------------------------------------- inference

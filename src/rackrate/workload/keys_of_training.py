@@ -167,7 +167,21 @@ TRAINING = (
     ),
 )
 
+_MODULE_WORDS = {"embed_tokens": "embedding", "wte": "embedding", "tok_embeddings": "embedding", "lm_head": "head"}
+
 HOW_TRAINED = (
+    Key(
+        path="training.modules_to_save",
+        kind="list",
+        flag="--modules-to-save",
+        choices=("embedding", "head"),
+        spellings=_MODULE_WORDS,
+        scope="adapters",
+        rule="none",
+        help="Modules trained whole beside the adapters: a copy of each is trained, the original stays.",
+        example="embedding, head",
+        known_as=("lora_modules_to_save", "additional_target", "trainable_embeddings"),
+    ),
     Key(
         path="training.dora",
         kind="switch",

@@ -50,6 +50,7 @@ def _training(training: Training, *, adapters: bool) -> dict[str, Setting | None
         "training.step_in_backward": training.step_in_backward or None,
         "training.offload": training.offload or None,
         "training.dora": training.dora or None,
+        "training.modules_to_save": list(training.modules_to_save),
     }
 
 

@@ -62,7 +62,8 @@ class Training(Value, frozen=True, kw_only=True):
     go through torch.compile. ``step_in_backward``: each gradient is used and
     freed as soon as it is there. ``offload``: what waits in the host's memory
     (``activations``, ``optimizer``, ``parameters`` with the optimizer).
-    ``dora``: adapters with a magnitude for each output.
+    ``dora``: adapters with a magnitude for each output. ``modules_to_save``:
+    ``embedding`` and ``head`` where copies of them are trained beside adapters.
     """
 
     sequence_tokens: int
@@ -81,6 +82,7 @@ class Training(Value, frozen=True, kw_only=True):
     step_in_backward: bool = False
     offload: str = ""
     dora: bool = False
+    modules_to_save: tuple[str, ...] = ()
 
 
 NOT_HOSTED = "none"
