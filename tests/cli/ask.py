@@ -17,6 +17,7 @@ DAY = "2026-11-30"
 EXAMPLES = tuple(sorted(str(path.relative_to(ROOT)) for path in (ROOT / "examples").iterdir() if path.is_file()))
 MODEL = ("--model", "meta-llama/Llama-2-7b-hf")
 CHAT = ("--model", "meta-llama/Llama-2-13b-hf", "--task", "inference", "--context", "4096")
+LOADED = ("--model", "meta-llama/Meta-Llama-3-8B", "--task", "inference", "--gpu", "l4", "--gpus", "1")
 PLANS = (
     *(("plan", example) for example in EXAMPLES),
     ("plan", *CHAT, "--gpu", "a100", "--top", "3", "--currency", "CNY"),
@@ -40,12 +41,15 @@ SPEEDS = (
     ("speed", "examples/full-7b.toml", "--gpu", "a100-sxm4-80", "--gpus", "1,2,8", "--deadline", "3 h"),
     ("speed", "examples/batch-70b.json", "--gpu", "rtx4090", "--gpu", "p40"),
     ("speed", *CHAT, "--requests-per-s", "4", "--first-token-ms", "500", "--gpu", "A100 80G"),
+    ("speed", *CHAT, "--gpu", "a100-sxm4-80", "--gpus", "1,2", "--concurrency", "16", "--simulate"),
+    ("speed", *LOADED, "--requests-per-s", "1", "--first-token-ms", "2000", "--percentile", "90"),
     ("speed", *MODEL),
 )
 NO_SPEEDS = (
     ("speed", *CHAT, "--gpu", "rtx4090", "--gpus", "1"),
     ("speed", "examples/full-7b.toml", "--gpu", "a100-sxm4-80", "--gpus", "2", "--deadline", "1 h"),
     ("speed", *MODEL, "--precision", "fp8", "--gpu", "a40"),
+    ("speed", *LOADED, "--requests-per-s", "9", "--output-token-ms", "20", "--length-spread", "1", "--simulate"),
 )
 NO_FITS = (
     ("fit", *MODEL, "--task", "full_finetune", "--gpu", "a100-sxm4-80"),

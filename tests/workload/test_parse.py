@@ -125,7 +125,7 @@ def test_every_reason_can_be_explained_and_none_is_dead(book):
             assert explain(assumption)
             assert assumption.value
             seen.add(reason_code(assumption))
-    assert seen | {"fresh_machine", "bridge_assumed", "most_rented"} == set(REASONS)  # plan, fit and speed make these
+    assert seen | {"fresh_machine", "bridge_assumed", "most_rented", "requests_alike"} == set(REASONS)  # made by verbs
 
 
 def test_an_online_service_with_its_defaults(book):

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from rackrate.app.card_documents import measured_docs
 from rackrate.app.documents import fit_change_docs, span
+from rackrate.app.load_documents import load_docs
 from rackrate.app.wire.gpus import MeasuredDoc
 from rackrate.app.wire.parts import FactDoc, RangeDoc
 from rackrate.app.wire.speed import BusyDoc, CardSpeedDoc, EnergyDoc, MachineSpeedDoc, MissedDoc, PartSpeedDoc
@@ -19,14 +20,18 @@ from rackrate.speed.energy import Energy
 from rackrate.speed.estimate_types import ServingSpeed, SpeedEstimate
 from rackrate.speed.roofline import Rates
 from rackrate.speed.roofs import PartSpeed
+from rackrate.speed.simulation.highest import Targets
 
 Changes = Mapping[int, Sequence[Change]]
 
 
 def card_doc(
-    card: Accelerator, machines: Sequence[OnCards], changes: Changes, figures: Iterable[Baseline]
+    card: Accelerator, machines: Sequence[OnCards], changes: Changes, figures: Iterable[Baseline], targets: Targets
 ) -> CardSpeedDoc:
-    """One card with its machines; ``changes`` by number of cards would make the work fit."""
+    """One card with its machines; ``changes`` by number of cards would make the work fit.
+
+    ``targets`` are those that a simulated load was held to.
+    """
     rates = next((each.roofs.rates for each in machines if each.roofs is not None), None)
     fewest, best = fewest_that_meet(machines), fastest(machines)
     return CardSpeedDoc(
@@ -36,7 +41,7 @@ def card_doc(
         roofs=_roof_docs(card, rates) if rates else [],
         powered_flop_per_s=rates.powered_flop_per_s if rates and rates.is_power_known else None,
         measured=_measured(card, rates, machines, figures),
-        machines=[_machine(card, each, changes.get(each.shape.gpus, ())) for each in machines],
+        machines=[_machine(card, each, changes.get(each.shape.gpus, ()), targets) for each in machines],
         fewest_gpus=fewest.shape.gpus if fewest else None,
         fastest_gpus=best.shape.gpus if best else None,
     )
@@ -77,7 +82,7 @@ def _measured(
     ]
 
 
-def _machine(card: Accelerator, each: OnCards, changes: Sequence[Change]) -> MachineSpeedDoc:
+def _machine(card: Accelerator, each: OnCards, changes: Sequence[Change], targets: Targets) -> MachineSpeedDoc:
     """One machine; where the work cannot be done, the reason and nothing else."""
     found = each.found
     done = found if isinstance(found, ShapeEstimate) else None
@@ -86,6 +91,7 @@ def _machine(card: Accelerator, each: OnCards, changes: Sequence[Change]) -> Mac
     training = done.speed.training if done else None
     images = done.speed.images if done else None
     ceiling = _ceiling(done.speed) if done else None
+    load, most = load_docs(each.load, targets)
     return MachineSpeedDoc(
         gpus=each.shape.gpus,
         interconnect=str(card.interconnect(each.shape.gpus)),
@@ -118,6 +124,8 @@ def _machine(card: Accelerator, each: OnCards, changes: Sequence[Change]) -> Mac
         reason=str(failed.reason) if failed else None,
         detail=failed.detail if failed else "",
         changes=fit_change_docs(changes),
+        load=load,
+        highest_load=most,
     )
 
 

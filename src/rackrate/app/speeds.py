@@ -15,22 +15,29 @@ from rackrate.facts import bundled
 from rackrate.facts.accelerator import Accelerator
 from rackrate.memory.fit import Change
 from rackrate.plan.answer import NoEstimate, ShapeEstimate
+from rackrate.plan.loads import all_simulated, fewest_simulated
 from rackrate.plan.scaling import OnCards, on_cards
 from rackrate.plan.shapes import Estimator
 from rackrate.plan.to_fit import changes_to_fit
 from rackrate.plan.usual_cards import usual_cards
 from rackrate.problems import Code, Finding, Refused
+from rackrate.speed.simulation.highest import Targets
+from rackrate.speed.simulation.machine import targets_of
 from rackrate.workload.workload import Assumption, Workload
 
 USUAL_COUNTS = (1, 2, 4, 8)
 CHOOSE_CARDS = ("limits.require", "limits.vendors")
 """Limits that choose among the usual cards, and have no say where cards are named."""
 
+MEDIAN = 50
+
 CARDS_AT_MOST = 5
 """Cards that are answered for where none is named."""
 
 
-def speed(asked: Asked = None, flags: Mapping[str, object] = NOTHING, *, at: date | None = None) -> SpeedDocument:
+def speed(
+    asked: Asked = None, flags: Mapping[str, object] = NOTHING, *, at: date | None = None, simulate: bool = False
+) -> SpeedDocument:
     """How fast the workload in ``asked`` and ``flags`` goes on the cards and numbers of cards that they name.
 
     Args:
@@ -38,6 +45,9 @@ def speed(asked: Asked = None, flags: Mapping[str, object] = NOTHING, *, at: dat
             ones unless given), ``limits.gpu_counts`` how many of each in one machine (1, 2, 4 and 8 unless given).
         flags: more keys by path; they win.
         at: the day of the question (today).
+        simulate: serving is simulated step by step: percentiles of latency, and the highest load that meets the
+            targets. Where no number of cards is named, of each card up to the fewest that meet every target.
+            Done anyway where targets are at the 90th or 99th percentile, which the closed form does not know.
 
     Returns:
         The document that ``rackrate speed --json`` prints.
@@ -56,21 +66,36 @@ def speed(asked: Asked = None, flags: Mapping[str, object] = NOTHING, *, at: dat
     estimator = Estimator(question_of(parsed.workload, here))
     cards, usual = _cards(estimator)
     counts = _counts(parsed.workload)
+    serving = parsed.workload.serving
+    simulate = serving is not None and (simulate or serving.percentile > MEDIAN)
     found = [(card, on_cards(estimator, card, counts)) for card in cards]
+    if simulate:
+        found = [(card, _simulated(estimator, card, machines)) for card, machines in found]
     figures = bundled.baselines()
     unused = not_used(flags, "speed", BESIDE_THE_WORK if usual else (*BESIDE_THE_WORK, *CHOOSE_CARDS))
     made = [*assumed(parsed.workload, cards[0], 1), *usual, *_bridges(cards, counts)]
+    if simulate and serving is not None and not serving.length_spread:
+        made.append(Assumption(key="serving.length_spread", value="0", why="requests_alike"))
+    targets = targets_of(serving) if serving is not None else Targets()
     return SpeedDocument(
         **header("speed", here),
         workload=workload_doc(parsed.workload),
         cards=[
-            card_doc(card, machines, _changes(estimator, here, card, machines), figures) for card, machines in found
+            card_doc(card, machines, _changes(estimator, here, card, machines), figures, targets)
+            for card, machines in found
         ],
         assumptions=assumption_docs(made),
         warnings=finding_docs(
             [*_emulated(machines for _, machines in found), *parsed.warnings, *unused, *here.findings]
         ),
     )
+
+
+def _simulated(estimator: Estimator, card: Accelerator, machines: tuple[OnCards, ...]) -> tuple[OnCards, ...]:
+    """All machines whose numbers of cards were named; else up to the fewest that meet every target."""
+    question = estimator.question
+    simulated = all_simulated if question.workload.limits.gpu_counts else fewest_simulated
+    return simulated(question, card, machines)
 
 
 def _cards(estimator: Estimator) -> tuple[list[Accelerator], list[Assumption]]:

@@ -48,10 +48,11 @@ def hours_span(span: RangeDoc) -> str:
 
 def seconds_span(span: RangeDoc) -> str:
     """``0.31 s (0.26 s to 0.4 s)``; milliseconds below a tenth of a second."""
-    return _span(*map(_seconds, (span.likely, span.low, span.high)))
+    return _span(*map(seconds_of, (span.likely, span.low, span.high)))
 
 
-def _seconds(seconds: float) -> str:
+def seconds_of(seconds: float) -> str:
+    """``0.31 s``, or ``31 ms`` below a tenth of a second."""
     return f"{seconds:,.3g} s" if seconds >= _MILLISECONDS_BELOW else f"{seconds * 1000:.3g} ms"
 
 

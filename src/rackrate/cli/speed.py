@@ -20,22 +20,25 @@ if TYPE_CHECKING:
     epilog=examples(
         "rackrate speed examples/lora-7b.toml --gpu a40 --gpu l40s",
         "rackrate speed --model meta-llama/Llama-2-13b-hf --gpu l40s --gpus 1,2,4",
+        "rackrate speed --model llama-3-8b --gpu l4 --requests-per-s 1 --simulate",
     ),
 )
 @click.argument("file", required=False, metavar="[FILE]", shell_complete=complete_file)
 @workload_options
+@click.option("--simulate", is_flag=True, help="Simulate serving: latencies of 50, 90 and 99 in 100, highest load.")
 @as_of_option
 @output_options
-def command(file: str | None, at: datetime | None, form: str | None, **flags: object) -> None:
+def command(file: str | None, at: datetime | None, form: str | None, *, simulate: bool, **flags: object) -> None:
     """Show how fast a workload goes on --gpu (repeatable) in each number of --gpus, and what limits it.
 
-    Without --gpu the most rented cards are shown, without --gpus 1, 2, 4 and 8 of each. Exit code 0:
+    Without --gpu the most rented cards are shown, without --gpus 1, 2, 4 and 8 of each. With --simulate,
+    or --percentile above 50, requests are served one by one: a card or two take a second. Exit code 0:
     some do the work and meet its targets; 3: none does; 2: the request could not be understood.
     """
     from rackrate.app.flags import by_path
     from rackrate.app.speeds import speed
 
-    document = speed(file, by_path(flags), at=day_of(at))
+    document = speed(file, by_path(flags), at=day_of(at), simulate=simulate)
     if form == "json":
         emit_json(document)
     else:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from rackrate.cli import words
 from rackrate.cli.gpu_parts import measured_table, per_cent
 from rackrate.cli.layout import Part, Table, drawn, pairs
+from rackrate.cli.load_words import highest, latencies, met
 from rackrate.cli.numbers import hours_span, image_speed, rate_span, seconds_span
 from rackrate.cli.sections import assumptions, warnings, workload_line
 from rackrate.cli.speed_words import bar, energy, more_cards, peak, result, targets, why_not
@@ -32,12 +33,15 @@ _RANGES = (
 )
 _DRAWN = ("watts", "wh_per_million_tokens")
 _PARTS = ("prefill", "decode", "step")
+_TIMES, _SHARES = ("first_token_s", "s_per_output_token", "request_s"), ("p50", "p90", "p99")
 _KEYS = (
     *("accelerator", "gpus", "layout", "interconnect", "verdict"),
     *(f"{name}_{end}" for name in _RANGES for end in ("low", "likely", "high")),
     *(f"{name}_{end}" for name in _DRAWN for end in ("low", "likely", "high")),
     *("limited_by", "ceiling_tokens_per_s", "ceiling_images_per_s", "share_of_ceiling", "speedup", "efficiency"),
     *(f"{part}_{name}" for part in _PARTS for name in ("tokens_per_s", "bandwidth_share", "arithmetic_share")),
+    *(f"simulated_{name}_{share}" for name in _TIMES for share in _SHARES),
+    *("simulated_requests_per_s", "simulated_capacity_requests_per_s", "highest_requests_per_s"),
     *("meets_targets", "reason", "detail"),
 )
 _TEXTS = frozenset(
@@ -64,6 +68,7 @@ def _row(card: CardSpeedDoc, machine: MachineSpeedDoc) -> tuple[str, ...]:
         machine.limited_by or "",
         *map(_number, _of_most(machine)),
         *(text for name in _PARTS for text in _part_cells(parts.get(name))),
+        *_simulated_cells(machine),
         "" if _rate(machine) is None else str(not machine.missed).lower(),
         machine.reason or "",
         machine.detail,
@@ -88,6 +93,16 @@ def _part_cells(part: PartSpeedDoc | None) -> tuple[str, str, str]:
     if part is None:
         return ("", "", "")
     return (_number(part.tokens_per_s.likely), _number(part.bandwidth_share), _number(part.arithmetic_share))
+
+
+def _simulated_cells(machine: MachineSpeedDoc) -> Iterator[str]:
+    for name in _TIMES:
+        found = getattr(machine.load, name, None)
+        yield from (_number(getattr(found, share).likely if found else None) for share in _SHARES)
+    most = machine.highest_load
+    yield _number(machine.load.requests_per_s.likely if machine.load else None)
+    yield _number(most.capacity_requests_per_s.likely if most else None)
+    yield _number(most.requests_per_s.likely if most and most.requests_per_s else None)
 
 
 def _number(value: float | None) -> str:
@@ -184,7 +199,11 @@ def _card(card: CardSpeedDoc, *, in_full: bool) -> Iterator[Part]:
     rows += [(part.part.capitalize(), bar(part)) for part in told.parts]
     rows += [("Targets", text) for text in targets(card)]
     rows += [("More cards", text) for text in more_cards(card)]
+    rows += _load_rows(told)
     yield pairs([(f"  {label}", text) for label, text in rows])
+    if told.load is not None:
+        yield ""
+        yield drawn(latencies(told.load))
     yield from _changes(card)
     yield ""
     found = measured_table(card.measured) if in_full else None
@@ -218,6 +237,15 @@ def _speed_rows(machine: MachineSpeedDoc) -> Iterator[tuple[str, str]]:
         yield "Energy", energy(machine.energy)
     startup = f"start-up {format_hours(machine.startup_hours.likely)}" if machine.startup_hours else ""
     yield "Time", f"done in {hours_span(machine.hours)}, of which {startup}" if machine.hours else f"{startup} first"
+
+
+def _load_rows(machine: MachineSpeedDoc) -> Iterator[tuple[str, str]]:
+    """The load that was simulated, and the highest one."""
+    if machine.load is None:
+        return
+    yield "Load", met(machine.load)
+    if machine.highest_load is not None:
+        yield "Highest", highest(machine.highest_load)
 
 
 def _changes(card: CardSpeedDoc) -> Iterator[Part]:

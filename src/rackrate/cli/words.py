@@ -48,6 +48,13 @@ BOUNDS = {
 
 BOUNDS_OF_IMAGES = BOUNDS | {"bandwidth": "memory bandwidth (element-wise work)"}
 
+ENDS_LOAD = {
+    "first_token": "the first token comes too late",
+    "output_token": "tokens come too slowly",
+    "capacity": "it does not keep up",
+}
+"""What ends the load that a machine carries within the targets."""
+
 BOUNDS_IN_A_COLUMN = {
     "bandwidth": "bandwidth",
     "cache_bandwidth": "KV bandwidth",

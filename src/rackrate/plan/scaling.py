@@ -15,6 +15,7 @@ from rackrate.plan.pricing import finish_hours
 from rackrate.plan.shapes import Estimator, missed_latencies
 from rackrate.speed.energy import Energy, energy
 from rackrate.speed.roofs import Roofs, roofs
+from rackrate.speed.simulation.machine import UnderLoad
 from rackrate.values import Value, replace
 
 
@@ -42,7 +43,8 @@ class OnCards(Value, frozen=True, kw_only=True):
     requests) over those of the fewest cards that do the work at all,
     ``efficiency`` that over the ratio of the cards (1: each card adds its full
     share); ``energy`` while it works (``None``: it does not); ``hours`` until
-    the work is finished, start-up included, where it ends.
+    the work is finished, start-up included, where it ends. ``load``: what requests
+    meet, where that was simulated; ``missed`` is then held against it.
     """
 
     shape: MachineShape
@@ -53,6 +55,7 @@ class OnCards(Value, frozen=True, kw_only=True):
     missed: tuple[Missed, ...] = ()
     speedup: float | None = None
     efficiency: float | None = None
+    load: UnderLoad | Unknown | None = None
 
 
 def on_cards(estimator: Estimator, card: Accelerator, counts: Iterable[int]) -> tuple[OnCards, ...]:

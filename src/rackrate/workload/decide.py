@@ -21,6 +21,7 @@ _TOKENS_PER_PARAMETER = 20  # arXiv 2203.15556
 _FINE_TUNE_TOKENS = 10e6
 _PROMPT_TOKENS, _OUTPUT_TOKENS = 1024, 128  # vllm-project/vllm vllm/benchmarks/datasets.py, RandomDataset
 _FIRST_TOKEN_S, _S_PER_OUTPUT_TOKEN = 0.45, 0.04  # mlcommons/inference_policies, Llama 2 70B interactive
+_MEDIAN = 50
 _CHECKPOINT_BYTES_PER_PARAM = 14  # 16-bit weights, FP32 master weights and two FP32 moments
 
 
@@ -129,6 +130,8 @@ def decide_serving(draft: Draft, chosen: Chosen, *, online: bool) -> Serving:
         max_s_per_output_token=token_s,
         hosted=_hosted(draft),
         seen=seen,
+        percentile=int(draft.text("serving.percentile") or _MEDIAN),
+        length_spread=draft.number("serving.length_spread") or 0.0,
     )
     return _cached(draft, chosen, serving)
 

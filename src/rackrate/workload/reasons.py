@@ -46,6 +46,7 @@ REASONS = {
     "a_service": "no number of requests was given",
     "usual_request": "vLLM's benchmark request, 1024 tokens in and 128 out "
     "(vllm-project/vllm vllm/benchmarks/datasets.py, RandomDataset)",
+    "requests_alike": "all requests alike, as in vLLM's random benchmark; chats differ, and their slowest wait longer",
     "square_image": "a square of about a megapixel; where the model resizes images, tokens grow with their area",
     "fills_context": "requests as long as the context asked for",
     "prompt_and_output": "the longest request is the typical one",

@@ -110,7 +110,8 @@ class Serving(Value, frozen=True, kw_only=True):
     ``output_tokens``; the context planned for is their sum unless
     ``context_tokens`` says more. ``requests`` (offline) is the number of
     requests in the whole job; ``requests_per_s`` (online) the offered load.
-    Latency targets are for the median request, in seconds. ``hosted`` is the
+    Latency targets are for the ``percentile`` of requests (50: the median one), in
+    seconds. ``length_spread``: standard deviation of lengths over their means. ``hosted`` is the
     hosted model to compare with: empty means the same one, ``none`` none.
     ``prompt_tokens`` count those of the images ``seen``. ``cache_bits`` of a
     value in the KV cache, scales included, where ``cache`` is the type of keys
@@ -131,6 +132,8 @@ class Serving(Value, frozen=True, kw_only=True):
     value_cache: CacheType | None = None
     hosted: str = ""
     seen: Seen | None = None
+    percentile: int = 50
+    length_spread: float = 0.0
 
     @property
     def image_tokens(self) -> int:

@@ -57,6 +57,59 @@ class MissedDoc(Part, frozen=True, kw_only=True):
     unit: str
 
 
+class PercentilesDoc(Part, frozen=True, kw_only=True):
+    """Of all requests, 50, 90 and 99 in a hundred take at most so long."""
+
+    p50: RangeDoc
+    p90: RangeDoc
+    p99: RangeDoc
+
+
+class LoadDoc(Part, frozen=True, kw_only=True):
+    """What requests meet under one load, simulated step by step; the ranges are those of the speeds behind it.
+
+    Requests come at ``offered_requests_per_s`` whatever happens (open loop), or from ``users`` who
+    wait for their answers. ``stable``: the machine keeps up. ``in_flight`` and ``waiting``: means
+    over time. ``cache_use`` and ``cache_use_most``: share of the KV cache. ``preempted``: share of
+    the requests that a full cache threw out. ``simulated_requests`` count;
+    ``relative_error`` is the standard error of the 90th percentile of the time to first token that so few leave.
+    """
+
+    offered_requests_per_s: float | None
+    users: int | None
+    stable: bool
+    first_token_s: PercentilesDoc
+    s_per_output_token: PercentilesDoc | None
+    request_s: PercentilesDoc
+    requests_per_s: RangeDoc
+    tokens_per_s: RangeDoc
+    in_flight: float
+    waiting: float
+    cache_use: float
+    cache_use_most: float
+    preempted: float
+    simulated_requests: int
+    simulated_s: float
+    relative_error: float | None
+
+
+class HighestLoadDoc(Part, frozen=True, kw_only=True):
+    """The highest load at which the ``percentile`` asked for meets the latency targets (null: there is none).
+
+    ``requests_per_s`` is null where a request alone misses one; ``ended_by`` names
+    the target, or the capacity. ``curve``: every load that was simulated on the way, the lightest first.
+    """
+
+    requests_per_s: RangeDoc | None
+    percentile: int
+    max_first_token_s: float | None
+    max_s_per_output_token: float | None
+    ended_by: str
+    capacity_requests_per_s: RangeDoc
+    at: LoadDoc
+    curve: list[LoadDoc]
+
+
 class MachineSpeedDoc(Part, frozen=True, kw_only=True):
     """The whole work on one machine of ``gpus`` cards; ``reason`` says why it cannot be done, numbers are null then.
 
@@ -64,7 +117,8 @@ class MachineSpeedDoc(Part, frozen=True, kw_only=True):
     ``s_per_image`` is a batch's time over its images on one card, ``steps_per_s`` denoising steps of it.
     ``speedup`` is over the fewest cards that do the work, ``efficiency`` that
     over the ratio of the cards. ``hours`` is start-up and work together, null
-    where the work has no end or no size. ``changes`` would make it fit.
+    where the work has no end or no size. ``changes`` would make it fit. ``load``
+    and ``highest_load`` are there where serving was simulated.
     """
 
     gpus: int
@@ -98,6 +152,8 @@ class MachineSpeedDoc(Part, frozen=True, kw_only=True):
     s_per_image: RangeDoc | None = None
     steps_per_s: RangeDoc | None = None
     ceiling_images_per_s: float | None = None
+    load: LoadDoc | None = None
+    highest_load: HighestLoadDoc | None = None
 
 
 class CardSpeedDoc(Part, frozen=True, kw_only=True):

@@ -96,7 +96,7 @@ class Scheduler:
 
     def _let_in(self) -> None:
         """Requests that have come by now wait."""
-        if self.users is None:
+        if self.users is None and self.next < len(self.arrivals):
             while self.next < len(self.arrivals) and self.arrivals[self.next] <= self.now:
                 self._come(self.arrivals[self.next])
 

@@ -44,6 +44,7 @@ class StepTimes:
         self.replica = replica
         self.speculation = speculation
         self.tokens_per_step = speculation.tokens_per_step if speculation else 1.0
+        self._terms: dict[int, dict[Bound, float]] = {}
         self._fixed: dict[int, float] = {}
         self._per_layer_token: dict[int, float] = {}
         self._prompts: dict[tuple[int, int], dict[Bound, float]] = {}
@@ -52,43 +53,47 @@ class StepTimes:
         windowed = model.layers_windowed or 0
         self._full = model.layers_full if model.layers_full is not None else (model.layers or 0) - windowed
         self._windowed, self._window = windowed, float(model.window or 0) or float("inf")
+        self._cache_bytes_per_s = replica.rates.bandwidth_bytes_per_s * replica.cache_share
+        self._started_s = tensor_parallel_s(replica.tensor_link, replica.layout.tensor, replica.layers, 0.0)
 
     def decode_s(self, sequences: int, context_tokens: float) -> float:
         """One more step of ``sequences`` that have ``context_tokens`` on average."""
         if sequences not in self._fixed:
             self._learn(sequences)
-        attended = self._full * context_tokens + self._windowed * min(context_tokens, self._window)
-        step = self._fixed[sequences] + self._per_layer_token[sequences] * attended
+        step = self._fixed[sequences] + self._cache_s(sequences, context_tokens)
         if self.replica.eager:
             step = max(step, self._eager_floor(sequences))
         if self.speculation is not None and self.speculation.draft is not None:
             step += self.speculation.draft_tokens * decode_step_s(self.speculation.draft, sequences, context_tokens)
         return step
 
+    def _cache_s(self, sequences: int, context_tokens: float) -> float:
+        """Reading the caches of ``sequences``, as ``cache_read_bytes`` counts them."""
+        attended = self._full * context_tokens + self._windowed * min(context_tokens, self._window)
+        return self._per_layer_token[sequences] * attended
+
     def _learn(self, sequences: int) -> None:
         """What a step of ``sequences`` takes without a cache, and a layer's token of cache on top."""
         one = self.replica
-        terms = self._decode_terms(sequences, 0.0)
+        self._terms[sequences] = terms = self._decode_terms(sequences)
         if one.eager:
             terms = {**terms, Bound.HOST: 0.0}
         passing = sequences_in_pass(one, sequences)
-        bandwidth = one.rates.bandwidth_bytes_per_s * one.cache_share
         self._fixed[sequences] = pass_s(one, terms)
-        self._per_layer_token[sequences] = passing * one.cache_layer_bytes / bandwidth
+        self._per_layer_token[sequences] = passing * one.cache_layer_bytes / self._cache_bytes_per_s
 
     def _eager_floor(self, sequences: int) -> float:
         """The host's time and what comes after it."""
-        terms = self._decode_terms(sequences, 0.0)
+        terms = self._terms[sequences]
         return terms[Bound.HOST] + terms[Bound.COMMUNICATION]
 
-    def _decode_terms(self, sequences: int, context_tokens: float) -> dict[Bound, float]:
-        """The terms of a decode step; with guesses to check, as many tokens more for each sequence."""
-        terms = decode_terms(self.replica, sequences, context_tokens)
+    def _decode_terms(self, sequences: int) -> dict[Bound, float]:
+        """The terms of a decode step without caches; with guesses to check, as many tokens more for each sequence."""
+        terms = decode_terms(self.replica, sequences, 0.0)
         if self.speculation is None:
             return terms
         checked = decode_terms(self.replica, sequences * (1 + self.speculation.draft_tokens), 0.0)
-        kept = {Bound.CACHE_BANDWIDTH: terms[Bound.CACHE_BANDWIDTH], Bound.HOST: terms[Bound.HOST]}
-        return {**checked, **kept}
+        return {**checked, Bound.HOST: terms[Bound.HOST]}
 
     def mixed_s(self, sequences: int, context_tokens: float, pieces: list[Piece]) -> float:
         """A step of ``sequences`` that decode and ``pieces`` of prompts."""
@@ -97,14 +102,12 @@ class StepTimes:
         if one.layout.pipeline > 1:
             reading = prefill_s(one, len(pieces), tokens / len(pieces))
             return reading + (self.decode_s(sequences, context_tokens) if sequences else 0.0)
-        terms = dict(self._prompt_terms(len(pieces), tokens))
+        terms = self._prompt_terms(len(pieces), tokens).copy()
         terms[Bound.COMPUTE] += sum(self._attention_s(p.end) - self._attention_s(p.begin) for p in pieces)
-        begun = [piece.begin for piece in pieces if piece.begin]
-        if begun:
-            read = sum(cache_read_bytes(one, 1, begin) for begin in begun)
-            terms[Bound.CACHE_BANDWIDTH] += read / (one.rates.bandwidth_bytes_per_s * one.cache_share)
+        for begin in (piece.begin for piece in pieces if piece.begin):
+            terms[Bound.CACHE_BANDWIDTH] += cache_read_bytes(one, 1, begin) / self._cache_bytes_per_s
         if sequences:
-            terms = self._together(terms, self._decode_terms(sequences, context_tokens), sequences + len(pieces))
+            self._add_decoding(terms, sequences, context_tokens, len(pieces))
         return pass_s(one, terms)
 
     def _prompt_terms(self, pieces: int, tokens: int) -> dict[Bound, float]:
@@ -126,14 +129,13 @@ class StepTimes:
             self._attention[whole] = flop / one.flop_per_s
         return self._attention[whole]
 
-    def _together(self, prompts: dict[Bound, float], decode: dict[Bound, float], sequences: int) -> dict[Bound, float]:
-        """The terms of both in one pass."""
-        one = self.replica
-        started = tensor_parallel_s(one.tensor_link, one.layout.tensor, one.layers, 0.0)
-        return {
-            Bound.BANDWIDTH: max(prompts[Bound.BANDWIDTH], decode[Bound.BANDWIDTH]),
-            Bound.COMPUTE: prompts[Bound.COMPUTE] + decode[Bound.COMPUTE],
-            Bound.CACHE_BANDWIDTH: prompts[Bound.CACHE_BANDWIDTH] + decode[Bound.CACHE_BANDWIDTH],
-            Bound.HOST: host_s(one, sequences),
-            Bound.COMMUNICATION: prompts[Bound.COMMUNICATION] + decode[Bound.COMMUNICATION] - started,
-        }
+    def _add_decoding(self, terms: dict[Bound, float], sequences: int, context_tokens: float, pieces: int) -> None:
+        """Put ``sequences`` that decode into the pass that reads ``pieces`` of prompts."""
+        if sequences not in self._fixed:
+            self._learn(sequences)
+        decode = self._terms[sequences]
+        terms[Bound.BANDWIDTH] = max(terms[Bound.BANDWIDTH], decode[Bound.BANDWIDTH])
+        terms[Bound.COMPUTE] += decode[Bound.COMPUTE]
+        terms[Bound.CACHE_BANDWIDTH] += self._cache_s(sequences, context_tokens)
+        terms[Bound.HOST] = host_s(self.replica, sequences + pieces)
+        terms[Bound.COMMUNICATION] += decode[Bound.COMMUNICATION] - self._started_s
