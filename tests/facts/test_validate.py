@@ -105,7 +105,7 @@ FAULTS = [
     (change("mig_profiles.csv", "sm_fraction", "a seventh"), Code.BAD_VALUE, "mig_profiles.csv:2"),
     # image_tokens
     (change("image_tokens.csv", "patch", ""), Code.MISSING_VALUE, "image_tokens.csv:2 patch"),
-    (change("image_tokens.csv", "resizes", "yes"), Code.UNKNOWN_NAME, "image_tokens.csv:2 resizes"),
+    (change("image_tokens.csv", "rule", "yes"), Code.UNKNOWN_NAME, "image_tokens.csv:2 rule"),
     (change("image_tokens.csv", "merge", "99"), Code.OUT_OF_BOUNDS, "image_tokens.csv:2 merge"),
     # pipelines
     (change("pipelines.csv", "id", "stabilityai/sdxl"), Code.UNKNOWN_NAME, "pipelines.csv:2 id"),

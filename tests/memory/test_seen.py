@@ -5,7 +5,7 @@ from tests.memory.build import likely, measure
 
 from rackrate.evidence import Range
 from rackrate.memory.fit import shortened
-from rackrate.memory.seen import tokens_at_once, tower_bytes
+from rackrate.memory.seen import AtOnce, images_at_once, tower_bytes
 from rackrate.plan.largest import lengthened
 from rackrate.values import replace
 from rackrate.workload.parse import parse
@@ -14,10 +14,13 @@ from rackrate.workload.settings import settings
 
 QWEN2, QWEN25 = "Qwen/Qwen2-VL-7B-Instruct", "Qwen/Qwen2.5-VL-7B-Instruct"
 QWEN3, LLAVA, GEMMA = "Qwen/Qwen3-VL-8B-Instruct", "llava-hf/llava-1.5-7b-hf", "google/gemma-3-4b-it"
+SCOUT, VISION = "meta-llama/Llama-4-Scout-17B-16E-Instruct", "meta-llama/Llama-3.2-11B-Vision-Instruct"
 
 
 def asked(book, model, **serving):
-    values = {"model": model, "task": "inference"} | {f"serving.{key}": value for key, value in serving.items()}
+    engine = {"engine": serving.pop("engine")} if "engine" in serving else {}
+    sizes = {f"serving.{key}": value for key, value in serving.items()}
+    values = {"model": model, "task": "inference"} | engine | sizes
     return parse(Request(values=values, origins={}), book)
 
 
@@ -91,33 +94,64 @@ def test_the_cache_grows_by_the_images(book):
 
 def test_the_tower_of_qwen2_5_vl_by_hand(book):
     sight = book.sight_of(book.model(QWEN25))
-    # 4 patches a token; 3 x 2 x 14^2 pixels, 2 x 1,280, gate and up of 3,420 each; 2 B
-    assert tower_bytes(sight, 16_384, 1, 2) == 65_536 * (1_176 + 2_560 + 6_840) * 2
-    assert sight.most_tokens == 16_384
+    # 4 patches a token; 2 x 1,280, gate, up and product of 3,420 each; 2 B
+    most = AtOnce(made=16_384, patches=65_536)
+    assert tower_bytes(sight, most, 1, 2) == 65_536 * (2_560 + 3 * 3_420) * 2
+    assert sight.largest.made == 16_384
 
 
 def test_vllm_tries_the_largest_image_and_others_what_is_asked(book):
-    seen = work(book, QWEN3, images_per_request=2).serving.seen
+    work_of = work(book, QWEN3, images_per_request=2)
+    sight, serving = work_of.sight, work_of.serving
     vllm, sglang, plain = (book.engine(name).serving for name in ("vllm", "sglang", "transformers"))
+
+    def made(requests, policy, batch):
+        return images_at_once(sight, serving, requests, policy, batch).made
+
     # vLLM logs for Qwen3-VL: a budget of 16,384 tokens, profiled with 1 image of the maximum size; 2 in 32,768
-    assert tokens_at_once(seen, 1, vllm, 8_192) == 16_384
-    assert tokens_at_once(seen, 1, vllm, 32_768) == 2 * 16_384
-    assert tokens_at_once(seen, 1, sglang, 8_192) == 2 * 1_024
-    assert tokens_at_once(seen, 100, sglang, 8_192) == 8 * 1_024
-    assert tokens_at_once(seen, 100, plain, 8_192) == 200 * 1_024
+    assert made(1, vllm, 8_192) == 16_384
+    assert made(1, vllm, 32_768) == 2 * 16_384
+    assert made(1, sglang, 8_192) == 2 * 1_024
+    assert made(100, sglang, 8_192) == 8 * 1_024
+    assert made(100, plain, 8_192) == 200 * 1_024
+
+
+@pytest.mark.parametrize(("model", "images"), [(GEMMA, 32), (SCOUT, 3)])
+def test_vllm_tries_as_many_images_as_its_logs_say(book, model, images):
+    # start-up logs of vLLM 0.19 with 8,192 tokens (llm-d-incubation/llm-d-planner)
+    asked = work(book, model)
+    found = images_at_once(asked.sight, asked.serving, 1, book.engine("vllm").serving, 8_192)
+    assert found.made == images * asked.sight.largest.made
 
 
 def test_the_tower_of_llava_by_hand(book):
     sight = book.sight_of(book.model(LLAVA))
-    assert tower_bytes(sight, 576, 1, 2) == 576 * (588 + 2_048 + 4_096) * 2
+    assert tower_bytes(sight, AtOnce(made=576, patches=576), 1, 2) == 576 * (2_048 + 2 * 4_096) * 2
 
 
 def test_gemmas_tower_is_counted_beside_the_text_model(book):
-    sizes = {"images_per_request": 1}
-    found = measure(work(book, GEMMA, **sizes), book.accelerators["a100-sxm4-80"], book.engine("vllm"))
-    assert likely(found, "vision_tower") == 2 * 416_867_184
-    qwen = measure(work(book, QWEN25, **sizes), book.accelerators["a100-sxm4-80"], book.engine("vllm"))
-    assert not any(part.name == "vision_tower" for part in qwen.components)
+    card = book.accelerators["a100-sxm4-80"]
+    for sizes in ({}, {"images_per_request": 1}):
+        found = measure(work(book, GEMMA, **sizes), card, book.engine("vllm"))
+        assert likely(found, "vision_tower") == 2 * 419_816_304  # transformers 5.24.0, tower and projection to 2,560
+        qwen = measure(work(book, QWEN25, **sizes), card, book.engine("vllm"))
+        assert not any(part.name == "vision_tower" for part in qwen.components)
+    plain = measure(work(book, GEMMA, engine="transformers"), card, book.engine("transformers"))
+    assert not any(part.name == "vision_tower" for part in plain.components)
+
+
+def test_pixels_and_what_the_tower_made_stay_while_vllm_draws(book):
+    found = measure(work(book, GEMMA), book.accelerators["h100-sxm5-80"], book.engine("vllm"))
+    # 32 images of 3 x 896 x 896 values and 256 hidden states of 2,560 each, 2 B
+    assert likely(found, "image_inputs") == 32 * 2 * (3 * 896 * 896 + 256 * 2_560)
+
+
+def test_llama_3_2_keeps_keys_and_values_of_every_tile(book):
+    asked = work(book, VISION, images_per_request=2, image_width=560, image_height=560, engine="transformers")
+    assert asked.serving.image_tokens == 2
+    found = measure(asked, book.accelerators["h100-sxm5-80"], book.engine("transformers"))
+    # 8 layers, 2 images of 4 x 1,601 positions for each request, keys and values of 8 heads of 128, 2 B
+    assert likely(found, "image_cache") == asked.serving.concurrency * 2 * 6_404 * 8 * 2 * 8 * 128 * 2
 
 
 def test_larger_images_never_need_less(book):
@@ -130,7 +164,7 @@ def test_larger_images_never_need_less(book):
     assert peaks[0].likely < peaks[-1].likely
 
 
-@pytest.mark.parametrize("model", ["meta-llama/Llama-3.1-8B", "meta-llama/Llama-4-Scout-17B-16E-Instruct"])
+@pytest.mark.parametrize("model", ["meta-llama/Llama-3.1-8B", "google/gemma-3n-E4B"])
 def test_images_are_refused_where_their_tokens_are_not_known(book, model):
     found = asked(book, model, images_per_request=1)
     assert [f.subject for f in found] == ["serving.images_per_request"]

@@ -20,18 +20,13 @@ QWEN = "Qwen/Qwen2.5-7B-Instruct"
 EYE = Sight(
     id="eye",
     names=("eye",),
-    resizes=False,
+    rule="one",
     patch=14,
     merge=1,
-    least_pixels=0,
-    most_pixels=0,
     side=336,
-    tokens=576,
-    marks=0,
-    frames=1,
     width=1024,
     feed=4096,
-    tower_params=0,
+    layers=24,
     source="a test",
 )
 

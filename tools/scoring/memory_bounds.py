@@ -15,7 +15,7 @@ STATIC = ("weights", "adapters", "master_weights", "optimizer_states")
 """Parts that are there whatever the lengths of the sequences."""
 
 PARTS = {
-    "weights": ("weights", "rotary_tables"),
+    "weights": ("weights", "rotary_tables", "vision_tower"),
     "weights_gpu": ("weights",),
     "load": ("weights", "adapters", "cuda_context"),
     "non_torch": ("non_torch", "tensor_buffers"),
@@ -76,7 +76,8 @@ def component(row: Row, case: Case, found: MemoryEstimate | Unknown) -> float:
 def peak_activation(found: MemoryEstimate) -> float:
     """The most that an engine's own first batch adds to its weights: while it is read, or while tokens are drawn."""
     drawn = likely_parts(found, ("sampler", "batch_buffers"))
-    return max(likely_parts(found, ("activations",)), drawn) + likely_parts(found, ("workspace",))
+    read = likely_parts(found, ("activations", "image_encoder"))
+    return max(read, drawn) + likely_parts(found, ("workspace", "image_inputs"))
 
 
 def cached_bytes(row: Row, case: Case) -> float:

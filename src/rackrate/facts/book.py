@@ -45,7 +45,8 @@ class FactBook(Value, frozen=True, kw_only=True):
         """How ``model`` turns images into tokens; None where that is not known, or it sees none."""
         if not model.modality.startswith("image+text"):
             return None
-        return next((found for found in self.sights() if model.family in found.names), None)
+        found = next((each for each in self.sights() if model.family in each.names), None)
+        return found.fitted(model.tower) if found is not None else None
 
     def pipeline_of(self, model: Model) -> Pipeline | None:
         """The networks with which ``model`` makes images; None where they are not known, or it makes none."""

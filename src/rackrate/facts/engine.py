@@ -90,7 +90,13 @@ class ServingPolicy(Value, frozen=True, kw_only=True):
     where they do not, it counts on the high side alone. ``unties``: formats whose
     files hold a tied head apart; ``ties_late``: formats of which a tied head is
     a second copy until the model is loaded. ``loads_twice``: projections that are in memory twice while a model
-    loads.
+    loads. ``stacks_experts``: one layer's experts are copied into stacked tensors while
+    a model loads. ``loads_tables``: tables of rotary angles up to the model's
+    maximum stay behind in every layer that is replaced. ``split_k``: partial sums
+    of the experts' products that are added up. ``padded_formats``: formats
+    whose experts are stored as multiples of ``padding`` (inputs, outputs) values.
+    ``loads_towers``: a model's vision tower is loaded, and tried where the engine
+    measures itself, whether images are asked for or not.
 
     ``large_sequences``: sequences that an engine which measures itself tries on
     cards of 70 GiB and more (0: as on any card), and ``large_graph_bytes`` of
@@ -125,6 +131,12 @@ class ServingPolicy(Value, frozen=True, kw_only=True):
     quantises_head: bool = False
     unpacked_bytes: float = 0.0
     loads_twice: str = ""
+    stacks_experts: bool = False
+    loads_tables: bool = False
+    split_k: int = 0
+    padded_formats: frozenset[str] = frozenset()
+    padding: tuple[int, int] = (1, 1)
+    loads_towers: bool = False
     planned_graph: bool = False
     prefill_seen: bool = True
     unties: frozenset[str] = frozenset()

@@ -33,6 +33,7 @@ _SERVING = {
     "expands_heads", "quantises_head", "unpacked_bytes", "loads_twice", "planned_graph", "prefill_seen",
     "unties", "ties_late", "eager_context", "large_sequences", "sampler_bytes", "tensor_gib", "graphs_outside",
     "keeps_batch_buffers", "layer_groups", "large_graph_gib", "cache_types", "cache_mixes",
+    "stacks_experts", "loads_tables", "padded_formats", "padding", "loads_towers", "split_k",
 }  # fmt: skip
 _CACHE_TYPE = {
     "id", "bits", "scale_bits", "group", "block", "residual_tokens", "layer_copies", "latents", "all_full",
@@ -223,6 +224,13 @@ def _capability(top: Section) -> tuple[int, int] | None:
     return int(str(found[0])), int(str(found[1]))
 
 
+def _pair(part: Section, key: str, default: tuple[int, int]) -> tuple[int, int]:
+    found = part.items(key) if part.has(key) else default
+    if len(found) != 2 or any(type(each) is not int or each < 1 for each in found):  # noqa: PLR2004 - inputs, outputs
+        raise ValueError(f"{part.where}.{key}: {found} is not two whole numbers such as [128, 256]")
+    return int(str(found[0])), int(str(found[1]))
+
+
 def _serving(part: Section) -> ServingPolicy:
     return ServingPolicy(
         memory_share=part.number("memory_share") if part.has("memory_share") else None,
@@ -246,6 +254,12 @@ def _serving(part: Section) -> ServingPolicy:
         quantises_head=part.flag_or("quantises_head"),
         unpacked_bytes=part.number_or("unpacked_bytes", 0.0),
         loads_twice=part.text_or("loads_twice", ""),
+        stacks_experts=part.flag_or("stacks_experts"),
+        loads_tables=part.flag_or("loads_tables"),
+        split_k=int(part.number_or("split_k", 0)),
+        padded_formats=part.names_or_none("padded_formats"),
+        padding=_pair(part, "padding", (1, 1)),
+        loads_towers=part.flag_or("loads_towers"),
         planned_graph=part.flag_or("planned_graph"),
         prefill_seen=part.flag_or("prefill_seen", default=True),
         unties=part.names_or_none("unties"),

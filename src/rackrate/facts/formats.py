@@ -13,6 +13,7 @@ class WeightFormat(Value, frozen=True, kw_only=True):
     and ``head_16bit`` tell which parts usually stay in 16 bits (norms always
     do). ``computes_in`` is the arithmetic that the weights are multiplied in:
     ``None`` means the workload's own precision (weight-only quantisation).
+    ``experts_alone``: a mixture's other matrices stay in 16 bits too.
     ``min_compute_capability`` is for that arithmetic (FP8 compute: 8.9).
     """
 
@@ -24,6 +25,7 @@ class WeightFormat(Value, frozen=True, kw_only=True):
     computes_in: Precision | None
     min_compute_capability: tuple[int, int] | None
     source: str
+    experts_alone: bool = False
 
     @property
     def bytes_per_weight(self) -> float:

@@ -32,6 +32,21 @@ class Stored(Value, frozen=True, kw_only=True):
         return self.embedding_bytes + self.head_bytes + self.layer_bytes + self.vision_bytes
 
 
+class Tower(Value, frozen=True, kw_only=True):
+    """The sizes of a vision tower as a model's own configuration says them; 0 where it does not.
+
+    ``side``: pixels a side of the images or tiles that it was made for;
+    ``merge``: patches a side that become one token.
+    """
+
+    width: int
+    feed: int
+    layers: int
+    side: int = 0
+    patch: int = 0
+    merge: int = 0
+
+
 class Model(Value, frozen=True, kw_only=True):
     """One model's architecture.
 
@@ -42,8 +57,13 @@ class Model(Value, frozen=True, kw_only=True):
 
     Models read from a user's files say more: ``params_by_group`` (exact, from
     the configuration), ``linear_state_values`` (of one sequence in one linear
-    layer), ``stored`` (bytes in the files), ``pipeline`` (the networks
-    of one that makes images) and ``remarks`` (what is inexact).
+    layer), ``stored`` (bytes in the files), ``tower`` (the shape of what sees),
+    ``pipeline`` (the networks of one that makes images) and ``remarks`` (what is
+    inexact).
+
+    ``tower_params``: parameters of a vision tower that ``params_total`` leaves
+    out. ``rotary_positions``: positions in all tables of rotary angles, where
+    they are not those of the context (stretched, or two tables).
     """
 
     id: str
@@ -81,6 +101,9 @@ class Model(Value, frozen=True, kw_only=True):
     params_by_group: tuple[tuple[str, int], ...] = ()
     linear_state_values: int | None = None
     stored: Stored | None = None
+    tower: Tower | None = None
+    tower_params: int = 0
+    rotary_positions: int | None = None
     pipeline: Pipeline | None = None
     remarks: tuple[Finding, ...] = ()
 

@@ -205,6 +205,8 @@ def model(row: Row) -> Model:
         mlp_gated=maybe(row["mlp_gated"], flag),
         modality=row["modality"],
         native_dtype=row["native_dtype"],
+        tower_params=maybe(row.get("tower_params", ""), int) or 0,
+        rotary_positions=maybe(row.get("rotary_positions", ""), int),
         source=row["source"],
         notes=row["notes"],
     )
@@ -218,6 +220,7 @@ def weight_format(row: Row) -> WeightFormat:
         bits_per_weight=float(row["bits_per_weight"]),
         embeddings_16bit=flag(row["embeddings_16bit"]),
         head_16bit=flag(row["head_16bit"]),
+        experts_alone=flag(row["experts_alone"]),
         computes_in=maybe(row["computes_in"], Precision),
         min_compute_capability=maybe(row["min_compute_capability"], capability),
         source=row["source"],

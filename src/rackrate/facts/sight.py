@@ -5,75 +5,95 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from rackrate.values import Value
+from rackrate.facts.model import Tower
+from rackrate.values import Value, replace
+
+
+class Look(Value, frozen=True, kw_only=True):
+    """One image as a model sees it.
+
+    ``tokens`` join the prompt, marks and separators among them; ``made`` of
+    them come from the tower, which works on ``patches``. ``beside`` are
+    positions that layers of their own attend to, outside the prompt
+    (cross-attention).
+    """
+
+    tokens: int
+    made: int
+    patches: int
+    beside: int = 0
 
 
 class Sight(Value, frozen=True, kw_only=True):
-    """How a family sees: its processor and the shape of its vision tower.
+    """How a family sees: the rule of its processor and the shape of its vision tower.
 
-    ``resizes``: the number of tokens follows the image, whose area is kept
-    within ``least_pixels`` and ``most_pixels``; else every image is brought to
-    ``side`` pixels and makes ``tokens``. ``patch``: pixels a side of what the
-    tower sees as one; ``merge`` patches a side become one token; ``marks`` are
-    tokens around an image, ``frames`` how often the tower is fed it. ``width``
-    and ``feed`` are the tower's hidden size and feed-forward values of a patch
-    (gate and up together), of the family's largest. ``tower_params``: of the
-    tower alone, where bundled counts leave it out.
+    ``rule`` names a function of sight_rules.py. ``patch``: pixels a side of what
+    the tower sees as one; ``merge`` patches a side become one token; ``side``:
+    pixels a side of a tile, or the longest side where there are none; ``fixed``:
+    tokens of a tile (0: as its patches come to). ``tiles``, ``tiles_a_side`` and
+    ``least_tiles`` bound a grid of tiles, ``least_pixels`` and ``most_pixels``
+    an area. ``marks`` are tokens around an image, ``frames`` how often the tower
+    is fed it. ``width``, ``feed`` (inner width of the feed-forward block),
+    ``gated`` and ``layers`` are the tower's; in all but ``full_layers`` of them
+    a patch attends to ``window`` patches (0: to its whole tile or image).
     """
 
     id: str
     names: tuple[str, ...]
-    resizes: bool
+    rule: str
     patch: int
     merge: int
-    least_pixels: int
-    most_pixels: int
-    side: int
-    tokens: int
-    marks: int
-    frames: int
+    least_pixels: int = 0
+    most_pixels: int = 0
+    side: int = 0
+    fixed: int = 0
+    tiles: int = 0
+    tiles_a_side: int = 0
+    least_tiles: int = 0
+    marks: int = 0
+    frames: int = 1
     width: int
     feed: int
-    tower_params: int
+    gated: bool = False
+    layers: int
+    window: int = 0
+    full_layers: int = 0
     source: str
 
-    def merged_tokens(self, width: int, height: int) -> int:
-        """Tokens that the tower makes of an image of ``width`` x ``height`` pixels, without the marks.
+    def look(self, width: int, height: int) -> Look:
+        """An image of ``width`` x ``height`` pixels as this family sees it."""
+        from rackrate.facts.sight_rules import RULES  # imported here: a question without images does not need it
 
-        Both sides go to the nearest multiple of patch x merge; an area out of
-        bounds scales both (huggingface/transformers image_processing_qwen2_vl.py,
-        smart_resize): 8,204 x 1,092 pixels are 11,427 tokens in Qwen2-VL (arXiv
-        2409.12191, figure 2). Valid for images, one frame each, with the
-        processor's own limits; sides up to 200 times each other.
-        """
-        if not self.resizes:
-            return self.tokens
-        unit = self.patch * self.merge
-        columns, rows = round(width / unit), round(height / unit)
-        area = columns * rows * unit * unit
-        if area > self.most_pixels:
-            scale = math.sqrt(self.most_pixels / (width * height))
-            columns, rows = math.floor(width * scale / unit), math.floor(height * scale / unit)
-        elif area < self.least_pixels:
-            scale = math.sqrt(self.least_pixels / (width * height))
-            columns, rows = math.ceil(width * scale / unit), math.ceil(height * scale / unit)
-        return max(1, columns) * max(1, rows)
+        return RULES[self.rule](self, width, height)
 
     def image_tokens(self, width: int, height: int) -> int:
         """Tokens that one image adds to a prompt, its marks among them."""
-        return self.merged_tokens(width, height) + self.marks
+        return self.look(width, height).tokens
 
     @property
-    def most_tokens(self) -> int:
-        """Tokens of the largest image, without the marks."""
-        return self.most_pixels // (self.patch * self.merge) ** 2 if self.resizes else self.tokens
+    def largest(self) -> Look:
+        """The image of which the tower makes most tokens, as engines try it at their start."""
+        from rackrate.facts.sight_rules import largest
+
+        return largest(self)
+
+    def fitted(self, tower: Tower | None) -> Sight:
+        """The family with the sizes of one model's own tower, as its configuration says them."""
+        if tower is None:
+            return self
+        own = {name: getattr(tower, name) for name in ("width", "feed", "layers", "patch", "merge")}
+        own["side"] = 0 if self.most_pixels else tower.side
+        return replace(self, **{name: size for name, size in own.items() if size})
 
     @property
-    def patches_per_token(self) -> float:
-        """Patches that the tower works on for each token that it makes."""
-        if self.resizes:
-            return float(self.merge**2)
-        return (self.side // self.patch) ** 2 / self.tokens
+    def tile_patches(self) -> int:
+        """Patches of a tile (0 without tiles)."""
+        return (self.side // self.patch) ** 2 if self.side else 0
+
+    @property
+    def tile_tokens(self) -> int:
+        """Tokens that the tower makes of a tile."""
+        return self.fixed or math.ceil(self.side // self.patch / self.merge) ** 2
 
 
 def sight(row: Mapping[str, str]) -> Sight:
@@ -82,20 +102,30 @@ def sight(row: Mapping[str, str]) -> Sight:
     Raises:
         ValueError: a number cannot be read.
     """
+
+    def number(column: str) -> int:
+        return int(row[column] or 0)
+
     return Sight(
         id=row["id"],
         names=tuple(row["names"].split("|")),
-        resizes=row["resizes"] == "true",
-        patch=int(row["patch"]),
-        merge=int(row["merge"]),
-        least_pixels=int(row["least_pixels"] or 0),
-        most_pixels=int(row["most_pixels"] or 0),
-        side=int(row["side"] or 0),
-        tokens=int(row["tokens"] or 0),
-        marks=int(row["marks"]),
-        frames=int(row["frames"]),
-        width=int(row["width"]),
-        feed=int(row["feed"]),
-        tower_params=int(row["tower_params"] or 0),
+        rule=row["rule"],
+        patch=number("patch"),
+        merge=number("merge"),
+        least_pixels=number("least_pixels"),
+        most_pixels=number("most_pixels"),
+        side=number("side"),
+        fixed=number("tokens"),
+        tiles=number("tiles"),
+        tiles_a_side=number("tiles_a_side"),
+        least_tiles=number("least_tiles"),
+        marks=number("marks"),
+        frames=number("frames"),
+        width=number("width"),
+        feed=number("feed"),
+        gated=row["gated"] == "true",
+        layers=number("layers"),
+        window=number("window"),
+        full_layers=number("full_layers"),
         source=row["source"],
     )

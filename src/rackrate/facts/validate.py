@@ -49,7 +49,7 @@ def _formats(known: Known) -> Check:
         yield from number(row, "bits_per_weight", 1, 32)
         yield from parsed(row, "computes_in", Precision, "a precision")
         yield from parsed(row, "min_compute_capability", rows.capability, "a compute capability such as 8.9")
-        for column in ("embeddings_16bit", "head_16bit"):
+        for column in ("embeddings_16bit", "head_16bit", "experts_alone"):
             yield from parsed(row, column, rows.flag, "true or false")
         yield from day(row, "seen_at", known.today)
 

@@ -35,6 +35,8 @@ WHOLE: Mapping[str, tuple[int, int]] = {
     "moe_intermediate_size": (1, 10**7),
     "shared_experts": (0, 1_000),
     "dense_layers_first": (0, 2_000),
+    "tower_params": (10**6, 10**11),
+    "rotary_positions": (1, 10**10),
 }
 """From the least that means something to ten times the largest model known."""
 

@@ -42,7 +42,7 @@ NEEDED: Mapping[str, tuple[str, ...]] = {
 
 DEFAULTS: Mapping[str, Mapping[str, str]] = {
     "accelerators.csv": {"nvswitch": "false", "modified": "false"},
-    "formats.csv": {"embeddings_16bit": "false", "head_16bit": "false"},
+    "formats.csv": {"embeddings_16bit": "false", "head_16bit": "false", "experts_alone": "false"},
     "models.csv": {"attention": "full", "modality": "text"},
     "billing_rules.csv": {"state": "any", "confidence": "high"},
     "hosted_prices.csv": {"currency": "USD"},

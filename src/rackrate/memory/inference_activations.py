@@ -42,6 +42,18 @@ def batch_buffer_bytes(model: Model, tokens: int, tensor: int, element_bytes: in
     return element_bytes * tokens * (hidden + experts)
 
 
+def split_expert_bytes_per_token(model: Model, split: int, element_bytes: int) -> float:
+    """Held for one prompt token while all experts are multiplied at once, in ``split`` partial sums.
+
+    Gate and up of each chosen expert, once a partial sum and once added up, and
+    four hidden states (casper-hansen/AutoAWQ awq/modules/fused/moe.py asks for
+    8; AutoAWQ_kernels awq_ext/quantization/gemm_cuda_gen.cu makes the sums as
+    one tensor). 1.0 GiB in 1,024 tokens of Mixtral.
+    """
+    each = 2 * (model.moe_intermediate_size or 0) * (split + 1)
+    return ((model.experts_per_token or 0) * each + 4 * (model.hidden_size or 0)) * element_bytes
+
+
 def planned_graph_bytes(model: Model, batch: int, context: int, *, scores: bool) -> float:
     """The compute buffer of ggml for a batch of tokens against a cache of ``context`` tokens, in FP32.
 

@@ -169,7 +169,9 @@ def rotary_table_bytes(model: Model, policy: ServingPolicy, cached_tokens: int) 
 
     ``once``: one table of 2 B x tokens x rotated values for all layers
     (vllm-project/vllm layers/rotary_embedding, cos_sin_cache: Llama-3.1-8B
-    loads 0.03 GiB beside its weights, whatever the tensor parallelism).
+    loads 0.03 GiB beside its weights, whatever the tensor parallelism), as
+    long as linear scaling stretches it: Gemma 3's is of 8 x 131,072 positions,
+    beside one for windows, together 0.56 GiB (linear_scaling_rope.py).
     ``model``: cosine and sine in 16 bits up to the model's maximum, 4 B x
     tokens x head size (transformers before 4.45, modeling_qwen2.py
     Qwen2RotaryEmbedding in every attention module). ``cache``: complex numbers
@@ -178,7 +180,12 @@ def rotary_table_bytes(model: Model, policy: ServingPolicy, cached_tokens: int) 
     """
     head = model.head_dim or 0
     if policy.rotary_tables == "once":
-        return 2.0 * (model.max_context or 0) * (model.mla_qk_rope_head_dim or head)
+        return 2.0 * (model.rotary_positions or model.max_context or 0) * (model.mla_qk_rope_head_dim or head)
     if policy.rotary_tables == "model":
-        return 4.0 * (model.max_context or 0) * head
+        return replaced_table_bytes(model)
     return 8.0 * 2 * cached_tokens * head / 2
+
+
+def replaced_table_bytes(model: Model) -> float:
+    """Tables of rotary angles in a layer of transformers before 4.45: cosine and sine in 16 bits to the maximum."""
+    return 4.0 * (model.max_context or 0) * (model.head_dim or 0)

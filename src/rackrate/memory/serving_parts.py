@@ -12,8 +12,9 @@ from rackrate.memory.inference_activations import (
     eager_prefill_bytes_per_token,
     inference_bytes_per_token,
     planned_graph_bytes,
+    split_expert_bytes_per_token,
 )
-from rackrate.memory.kv_cache import rotary_table_bytes
+from rackrate.memory.kv_cache import replaced_table_bytes, rotary_table_bytes
 from rackrate.memory.layer_pass import element_bytes
 from rackrate.memory.logits import prompt_logit_bytes, sampler_bytes
 from rackrate.memory.phases import part
@@ -22,9 +23,11 @@ from rackrate.memory.stages import Stage
 from rackrate.memory.weights import (
     attention_layers,
     is_encoder,
+    padded_experts,
     parameter_groups,
     qkv_params,
     shared_experts_out,
+    stacked_bytes,
     weight_bytes,
 )
 from rackrate.values import replace
@@ -49,7 +52,11 @@ def rest_parts(workload: Workload, stage: Stage, layout: Layout, policy: Serving
     model, serving = workload.model, workload.serving
     form = replace(workload.weights, head_16bit=False) if policy.quantises_head else workload.weights
     ties = not policy.quantises_head and form.id not in policy.unties
-    groups = shared_experts_out(parameter_groups(model), layout.expert // layout.tensor)
+    groups = parameter_groups(model)
+    if form.id in policy.padded_formats and model.is_moe:
+        shared = layout.tensor if layout.expert == 1 else 1
+        groups, model = padded_experts(model, groups, shared, policy.padding), replace(model, stored=None)
+    groups = shared_experts_out(groups, layout.expert // layout.tensor)
     weights = weight_bytes(model, groups, stage, form, ties=ties) / layout.tensor
     tokens, prompt = _prefill_tokens(serving, layout, policy)
     working = _working_bytes(workload, layout, policy, tokens)
@@ -103,6 +110,8 @@ def _working_bytes(workload: Workload, layout: Layout, policy: ServingPolicy, to
         scores = policy.score_bytes * (model.attention_heads or 0) / layout.tensor * tokens * _context(workload)
         return tokens * inference_bytes_per_token(model, layout.tensor, size) + scores
     block = tokens * eager_prefill_bytes_per_token(model, size) / layout.tensor
+    if policy.split_k and model.is_moe:
+        block = max(block, tokens * split_expert_bytes_per_token(model, policy.split_k, size) / layout.tensor)
     if not policy.score_bytes or workload.serving is None:
         return block
     pairs = float(tokens * workload.serving.prompt_tokens)
@@ -125,6 +134,9 @@ def _code_parts(workload: Workload, stage: Stage, layout: Layout, policy: Servin
         tables = rotary_table_bytes(model, policy, serving.output_tokens)
         tables *= 1 if policy.rotary_tables == "once" else stage.layers
         parts.append(part("rotary_tables", tables))
+    if policy.loads_tables:
+        left = stage.layers * replaced_table_bytes(model)
+        parts.append(part("rotary_tables", left, note="of the layers that fused ones replace"))
     quantised = workload.weights.bits_per_weight < 8 * element_bytes(workload.precision)
     if quantised and policy.unpacked_bytes and stage.last:
         head = policy.unpacked_bytes * (model.vocab_size or 0) * (model.hidden_size or 0)
@@ -135,6 +147,8 @@ def _code_parts(workload: Workload, stage: Stage, layout: Layout, policy: Servin
     if policy.loads_twice and quantised:
         twice = attention_layers(model) * stage.fraction * qkv_params(model) * workload.weights.bytes_per_weight
         parts.append(part("loading_copies", twice / layout.tensor, Phase.LOAD))
+    if policy.stacks_experts and quantised and model.is_moe:
+        parts.append(part("loading_copies", stacked_bytes(model, workload.weights) / layout.tensor, Phase.LOAD))
     return parts
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from rackrate.facts.formats import WeightFormat
 from rackrate.facts.model import Model, Stored
 from rackrate.memory.stages import Stage
@@ -173,12 +175,18 @@ def weight_bytes(model: Model, groups: ParameterGroups, stage: Stage, form: Weig
 
     Matrices take the format's bits, scales included; norms stay in 16 bits, and
     so do embedding and head where the format says so (a tied matrix if either
-    does). Kernels that pad odd shapes take more (vLLM pads the MXFP4 experts of
-    gpt-oss by about 7 %). Where the files of the model are at hand and are in
-    ``form``, their headers say how many bytes: no formula.
+    does). In a format for experts alone a mixture's other matrices stay in 16
+    bits (config.json of openai/gpt-oss-20b, modules_to_not_convert). Where the
+    files of the model are at hand and are in ``form``, their headers say how many
+    bytes: no formula.
     """
     if model.stored is not None and model.stored.format == form.id:
         return _stored_bytes(model, model.stored, groups, stage, ties=ties)
+    if form.experts_alone and groups.experts:
+        beside = replace(groups, experts=0)
+        wide_form = replace(form, bits_per_weight=16.0, experts_alone=False)
+        quantised = groups.experts * form.bytes_per_weight * stage.fraction
+        return quantised + weight_bytes(model, beside, stage, wide_form, ties=ties)
     narrow = form.bytes_per_weight
     wide = max(2.0, narrow)
     layers = (groups.layer_matrices * narrow + groups.norms * wide) * stage.fraction
@@ -187,6 +195,39 @@ def weight_bytes(model: Model, groups: ParameterGroups, stage: Stage, form: Weig
     embedding = groups.embedding * (wide if embedding_wide else narrow) if stage.first else 0.0
     head = head_on(model, groups, stage, ties=ties) * (wide if form.head_16bit else narrow)
     return layers + embedding + head
+
+
+def padded_experts(model: Model, groups: ParameterGroups, tensor: int, padding: tuple[int, int]) -> ParameterGroups:
+    """The groups with experts as large as kernels store them: inputs and outputs up to multiples of ``padding``.
+
+    Gate and up are one matrix of hidden x 2 inner, down one of inner x hidden;
+    ``tensor`` cards share the inner width, which is a multiple of 64 on each.
+    Inputs to 128 and outputs to 256 values on Hopper (triton-lang/triton
+    triton_kernels tensor_details/layout_details/hopper_value.py); Marlin has
+    hidden sizes of 256 for inputs too, FlashInfer on Blackwell 256 throughout
+    (vllm-project/vllm layers/fused_moe/oracle/mxfp4.py), up to 4 % more.
+    """
+    hidden, inputs, outputs = model.hidden_size or 0, *padding
+    inner = _up_to((model.moe_intermediate_size or 0) / tensor, 64)
+    gated = matrices_per_mlp(model) - 1
+    stored = _up_to(hidden, inputs) * _up_to(gated * inner, outputs) + _up_to(inner, inputs) * _up_to(hidden, outputs)
+    plain = (gated + 1) * hidden * (model.moe_intermediate_size or 0) / tensor
+    return replace(groups, experts=round(groups.experts * stored / plain)) if plain else groups
+
+
+def _up_to(size: float, multiple: int) -> int:
+    return -int(-size // multiple) * multiple
+
+
+def stacked_bytes(model: Model, form: WeightFormat) -> float:
+    """What a layer's experts take once more while gate and up are stacked: empty tensors, and the stacked weights.
+
+    The empty ones are as large as the experts', scales included, and are there
+    until each is replaced (casper-hansen/AutoAWQ awq/utils/fused_utils.py
+    fuse_linears, awq/models/mixtral.py): 0.89 GiB of Mixtral.
+    """
+    params = 2 * (model.hidden_size or 0) * (model.moe_intermediate_size or 0) * (model.experts or 0)
+    return params * (form.bytes_per_weight + math.floor(form.bits_per_weight) / 8)
 
 
 def _stored_bytes(model: Model, stored: Stored, groups: ParameterGroups, stage: Stage, *, ties: bool) -> float:

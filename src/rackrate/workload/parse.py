@@ -80,6 +80,7 @@ def parse(request: Request, book: FactBook) -> Parsed | tuple[Finding, ...]:
         serving=serving,
         images=images,
         parallel=parallel,
+        sight=chosen.sight,
         display_currency=currency,
         assumptions=tuple(sorted(draft.assumptions, key=lambda a: _ORDER[a.key])),
     )

@@ -78,7 +78,8 @@ def resolve(draft: Draft, task: Task, vendors: tuple[str, ...], book: FactBook) 
 
 
 def _sight(draft: Draft, model: Model, book: FactBook) -> Sight | None:
-    """How the model sees the images asked for; None without any. Their size means nothing without them."""
+    """How the model sees, whether images are asked for or not; their size means nothing without them."""
+    found = book.sight_of(model)
     count = draft.number("serving.images_per_request")
     if not count:
         for path in ("serving.image_width", "serving.image_height"):
@@ -90,14 +91,14 @@ def _sight(draft: Draft, model: Model, book: FactBook) -> Sight | None:
                     "images in the requests",
                     "give serving.images_per_request (--images-per-request) too, or leave it out",
                 )
-        return None
-    found = book.sight_of(model)
+        return found
     if found is None:
+        known = ", ".join(each.names[0] for each in book.sights())
         draft.problem(
             "serving.images_per_request",
             Code.NOT_YET,
             f"images for {model.id} ({model.modality})",
-            "a model whose tokens of an image are known: Qwen2-VL, Qwen2.5-VL, Qwen3-VL, LLaVA 1.5, Gemma 3",
+            f"a model whose tokens of an image are known: {known}",
             "leave it out, and count the tokens of its images in serving.prompt_tokens",
         )
         return None

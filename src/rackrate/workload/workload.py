@@ -215,6 +215,7 @@ class Assumption(Value, frozen=True, kw_only=True):
 class Workload(Value, frozen=True, kw_only=True):
     """One job or service to plan for; ``training``, ``serving`` or ``images`` is set according to ``task``.
 
+    ``sight`` is how the model sees, whether images are asked for or not.
     ``display_currency`` is the currency in which costs are compared and shown.
     ``parallel`` is the division over cards that was asked for (None: the best is searched).
     """
@@ -230,6 +231,7 @@ class Workload(Value, frozen=True, kw_only=True):
     serving: Serving | None = None
     images: Images | None = None
     parallel: Parallel | None = None
+    sight: Sight | None = None
     display_currency: str = "USD"
     assumptions: tuple[Assumption, ...] = ()
 

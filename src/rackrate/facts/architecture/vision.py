@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from rackrate.facts.architecture.account import Account
 from rackrate.facts.architecture.reader import Reader
 from rackrate.facts.architecture.towers import TOWERS
-from rackrate.facts.model import Model
+from rackrate.facts.model import Model, Tower
 from rackrate.values import replace
 
 TextModel = Callable[[Reader, str], Model]
@@ -55,7 +55,8 @@ def vision_language(reader: Reader, kind: str, text_model: TextModel) -> Model:
     reader.defaulted |= text.defaulted
     account = _tower(reader, kind, found.hidden_size or 0)
     if account is None:
-        return replace(found, modality="image+text", notes=_noted(found, "text tower only"))
+        notes = _noted(found, "text tower only")
+        return replace(found, modality="image+text", notes=notes, tower=tower_shape(reader))
     groups = dict(found.params_by_group)
     groups["vision"] = groups.get("vision", 0) + account.total
     return replace(
@@ -64,7 +65,36 @@ def vision_language(reader: Reader, kind: str, text_model: TextModel) -> Model:
         params_active=found.params_active + account.total,
         params_by_group=tuple(groups.items()),
         modality="image+text",
+        tower=tower_shape(reader),
     )
+
+
+_INNER, _DEPTH = ("vt_intermediate_size", "intermediate_size"), ("vt_num_hidden_layers", "num_hidden_layers", "depth")
+_MERGES = ("spatial_merge_size", "scale_factor", "pooling_kernel_size")
+
+
+def tower_shape(reader: Reader) -> Tower | None:
+    """The sizes of the tower, under the names that families give them; what is not said is left to the family."""
+    vision = reader.inner("vision_config")
+    if vision is None:
+        return None
+    width = vision.maybe("vt_hidden_size", "embed_dim", "hidden_size") or 0
+    ratio = vision.table.get("mlp_ratio")
+    return Tower(
+        width=width,
+        feed=vision.maybe(*_INNER) or (int(ratio * width) if isinstance(ratio, int | float) and 0 < ratio < 100 else 0),  # noqa: PLR2004
+        layers=(vision.maybe(*_DEPTH) or 0) + (vision.maybe("num_global_layers") or 0),
+        side=reader.maybe("force_image_size") or _square(vision, "image_size"),
+        patch=_square(vision, "patch_size"),
+        merge=vision.maybe(*_MERGES) or reader.maybe(*_MERGES) or 0,
+    )
+
+
+def _square(vision: Reader, key: str) -> int:
+    """A side that is written once, or for both directions."""
+    if isinstance(vision.table.get(key), list | tuple):
+        return next(iter(vision.wholes(key)), 0)
+    return vision.maybe(key) or 0
 
 
 def _text_kind(text: Reader, kind: str) -> str:
