@@ -83,3 +83,36 @@ def test_a_pipeline_asked_to_write_text_names_its_task():
     found = run("fit", "--model", "stabilityai/stable-diffusion-xl-base-1.0", "--gpu", "rtx4090")
     assert found.code == 2
     assert "say --task diffusion" in " ".join(found.err.split())
+
+
+LORA = (
+    "--task",
+    "lora",
+    "--model",
+    "stabilityai/stable-diffusion-xl-base-1.0",
+    "--precision",
+    "fp16",
+    "--rows",
+    "2000",
+)
+
+
+@pytest.mark.parametrize("form", [(), ("--csv",), ("--md",)])
+def test_training_on_images_answers_in_every_form(form):
+    fitted = " ".join(answer("fit", *LORA, "--gpu", "rtx4090", *form).out.split())
+    fast = " ".join(answer("speed", *LORA, "--gpu", "rtx4090", *form).out.split())
+    planned = answer("plan", *LORA, *form).out
+    assert "optimizer" in fitted
+    assert form or "6,000 images of 1024 x 1024 pixels, batch 1" in fitted
+    assert "tok/s" in fast or form
+    assert planned
+
+
+def test_training_takes_longer_with_more_images_and_blocks_computed_again():
+    def hours(*more):
+        machine = answer("speed", *LORA, *more, "--gpu", "h100-sxm5-80", "--gpus", "1", "--json").document["cards"][0]
+        return machine["machines"][0]["work_hours"]["likely"]
+
+    assert hours("--epochs", "6") == pytest.approx(2 * hours())
+    assert hours() > hours("--checkpointing", "none")
+    assert hours() > hours("--cached", "all")

@@ -214,7 +214,7 @@ ENGINES = [
         (*PLAIN, "nf4", "nf4-dq"),
         policy=training(master_weights=True),
     ),
-    engine("diffusers", "diffusion", "data", PLAIN, policy=serving("0", 1)),
+    engine("diffusers", "diffusion diffusion_lora diffusion_full_finetune", "data", PLAIN, policy=serving("0", 1)),
     engine(
         "fsdp", "lora full_finetune pretrain", "data zero tensor pipeline", PLAIN, policy=training(master_weights=True)
     ),

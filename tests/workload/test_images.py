@@ -67,3 +67,45 @@ def test_what_does_not_go_with_images_is_refused(book, said, code, subject):
     findings = parse(request_from_flags(said), book)
     assert isinstance(findings, tuple)
     assert (code, subject) in [(f.code, f.subject) for f in findings]
+
+
+# ---------------------------------------------------------------- training on images
+
+
+def test_a_diffusion_model_is_trained_on_images(book):
+    work = asked(book, SDXL | {"task": "lora", "training.rows": 500, "training.epochs": 2, "images.width": 512})
+    run = work.training
+    assert work.engine_id == "diffusers"
+    assert work.engine_task == "diffusion_lora"
+    assert work.images is None
+    assert (run.pictured.width, run.pictured.height, run.pictured.cached) == (512, 1024, "")
+    assert run.sequence_tokens == 64 * 128
+    assert run.tokens == 1000 * run.sequence_tokens
+    assert run.lora_targets == ("q", "k", "v", "o")
+
+
+def test_settings_give_a_run_on_images_back(book):
+    work = asked(book, SDXL | {"task": "lora", "training.cached": "texts", "training.lora_targets": ["all"]})
+    again = parse(request_from_flags(settings(work)), book)
+    assert isinstance(again, Parsed)
+    assert again.workload.training == work.training
+    assert again.workload.assumptions == ()
+
+
+@pytest.mark.parametrize(
+    ("said", "code", "subject"),
+    [
+        (SDXL | {"task": "lora", "context": 4096}, Code.CONFLICT, "--context"),
+        (SDXL | {"task": "lora", "training.packed": True}, Code.CONFLICT, "--packed"),
+        (SDXL | {"task": "lora", "training.checkpointing": "selective"}, Code.NOT_YET, "--checkpointing"),
+        (SDXL | {"task": "lora", "images.steps": 20}, Code.CONFLICT, "--steps"),
+        (SDXL | {"task": "lora", "engine": "peft-trl"}, Code.CONFLICT, "--engine"),
+        (SDXL | {"task": "pretrain"}, Code.NOT_YET, "--task"),
+        ({"model": "meta-llama/Llama-2-7b-hf", "task": "lora", "training.cached": "all"}, Code.CONFLICT, "--cached"),
+        ({"model": "meta-llama/Llama-2-7b-hf", "task": "lora", "engine": "diffusers"}, Code.CONFLICT, "--engine"),
+    ],
+)
+def test_what_does_not_go_with_training_on_images_is_refused(book, said, code, subject):
+    findings = parse(request_from_flags(said), book)
+    assert isinstance(findings, tuple)
+    assert (code, subject) in [(f.code, f.subject) for f in findings]

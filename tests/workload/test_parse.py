@@ -111,6 +111,7 @@ def test_every_reason_can_be_explained_and_none_is_dead(book):
         {"model": LLAMA, "task": "full_finetune", "engine": "torchtune"},
         {"model": "stabilityai/sdxl", "images.pipeline_offload": "model"},
         {"model": "stabilityai/sdxl", "images.width": 512},
+        {"model": "stabilityai/sdxl", "task": "lora"},
         {"model": "eye", "serving.images_per_request": 1},
     ]
     for said in requests:
@@ -359,7 +360,7 @@ def test_limits_are_carried_over(book):
         ({"training.rows": 8, "serving.requests": 1}, Code.MISSING_VALUE, "task", "task"),
         ({"model": "meta-llama/Llama-2-7b-hff"}, Code.UNKNOWN_NAME, "--model", LLAMA),
         ({"model": "stabilityai/sdxl"}, Code.NOT_YET, "--model", "--task diffusion"),
-        ({"model": "stabilityai/sdxl", "task": "lora"}, Code.NOT_YET, "--model", "--task diffusion"),
+        ({"model": "stabilityai/sdxl", "task": "pretrain"}, Code.NOT_YET, "--task", "--task diffusion"),
         ({"task": "diffusion"}, Code.NOT_YET, "--model", "choose"),
         ({"task": "render"}, Code.NOT_YET, "--task", "choose"),
     ],

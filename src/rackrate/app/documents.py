@@ -155,7 +155,15 @@ def workload_doc(work: Workload) -> WorkloadDoc:
     )
     if training is not None:
         context, batch = training.sequence_tokens, training.micro_batch
-        return WorkloadDoc(**common, context_tokens=context, batch=batch, tokens=training.tokens)
+        seen = training.pictured
+        return WorkloadDoc(
+            **common,
+            context_tokens=context,
+            batch=batch,
+            tokens=training.tokens,
+            image_width=seen.width if seen else None,
+            image_height=seen.height if seen else None,
+        )
     if work.images is not None:
         return WorkloadDoc(
             **common,

@@ -22,6 +22,9 @@ _NAMES = {"little_law": "Little's law", "qlora_format": "QLoRA format", "usual_l
 def workload_line(work: WorkloadDoc) -> str:
     """The workload in one line."""
     text = f"{words.word(words.TASKS, work.task)} of {work.model}, {work.weight_format} weights, {work.precision}"
+    if work.tokens is not None and work.image_width is not None and work.context_tokens:
+        count = f"{work.tokens / work.context_tokens:,.0f} images of {work.image_width} x {work.image_height} pixels"
+        return f"{text}, {count}, batch {work.batch}"
     if work.tokens is not None:
         return f"{text}, {format_count(work.tokens)} tokens, batch {work.batch} x {work.context_tokens}"
     if work.image_width is not None:

@@ -143,7 +143,7 @@ PHASES = {
     "loss": "loss",
     "backward": "backward",
     "step": "optimizer step",
-    "encode": "text encoding",
+    "encode": "encoding",
     "denoise": "denoising",
     "picture": "VAE decoding",
 }

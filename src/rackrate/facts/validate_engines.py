@@ -13,7 +13,9 @@ from rackrate.facts.validate_rows import is_private
 from rackrate.problems import Code, Finding
 from rackrate.units import GIB, parse_day
 
-TASKS = frozenset({"inference", "lora", "qlora", "full_finetune", "pretrain", "diffusion", "render"})
+TASKS = frozenset({"inference", "lora", "qlora", "full_finetune", "pretrain", "diffusion", "render"}) | frozenset(
+    f"diffusion_{task}" for task in ("lora", "qlora", "full_finetune")
+)
 LAYOUTS = frozenset(
     {"tensor", "pipeline", "data", "zero", "layer_split", "context", "expert", "sequence", "interleaved"}
 )

@@ -25,6 +25,10 @@ def demand(workload: Workload, layout: Layout, engine: Engine) -> Demand | Unkno
     """
     if workload.task is Task.DIFFUSION:
         return pipeline_demand(workload, layout, engine)
+    if workload.training is not None and workload.training.pictured is not None:
+        from rackrate.memory.pipeline_training import pictured_demand  # imported here: text needs none of it
+
+        return pictured_demand(workload, layout, engine)
     missing = _missing(workload.model, workload.task)
     if missing is not None:
         return missing

@@ -14,13 +14,14 @@ from rackrate.values import Value, replace
 from rackrate.workload.caches import cache_types, cached_as
 from rackrate.workload.layout import Layout
 from rackrate.workload.resolve import is_quantised
-from rackrate.workload.workload import Checkpointing, Images, Serving, Task, Training, Workload
+from rackrate.workload.workload import Checkpointing, Images, Pictured, Serving, Task, Training, Workload
 
 RANKS = (
     "images.slicing",
     "images.tiling",
     "images.at_once",
     "images.pipeline_offload",
+    "training.cached",
     "training.micro_batch",
     "training.checkpointing",
     "serving.concurrency",
@@ -133,6 +134,9 @@ def _training_changes(case: Case, now: Training, candidates: Candidates, wanted:
     yield _largest(
         "training.micro_batch", now.micro_batch, lambda n: _with_training(case, replace(now, micro_batch=n)), wanted
     )
+    if now.pictured is not None:
+        yield from _pictured_changes(case, now, now.pictured, wanted)
+        return
     yield _largest(
         "training.sequence_tokens",
         now.sequence_tokens,
@@ -148,6 +152,27 @@ def _training_changes(case: Case, now: Training, candidates: Candidates, wanted:
     if not now.pure_16bit and not case.workload.task.trains_adapters:
         pure = [("true", _with_training(case, replace(now, pure_16bit=True)))]
         yield _first("training.pure_16bit", "false", pure, wanted)
+
+
+def _pictured_changes(case: Case, now: Training, images: Pictured, wanted: Verdict) -> Iterator[Change | None]:
+    """Of a diffusion model: what is made beforehand, what is computed again, the optimizer and the size."""
+    order = ("", "texts", "all")
+    cached = [(o, _with_pictured(case, now, cached=o)) for o in order[order.index(images.cached) + 1 :]]
+    yield _first("training.cached", images.cached or "none", cached, wanted)
+    if now.checkpointing is Checkpointing.NONE:
+        full = [("full", _with_training(case, replace(now, checkpointing=Checkpointing.FULL)))]
+        yield _first("training.checkpointing", str(now.checkpointing), full, wanted)
+    if not now.optimizer.endswith("-8bit"):
+        narrow = [("adamw-8bit", _with_training(case, replace(now, optimizer="adamw-8bit")))]
+        yield _first("training.optimizer", now.optimizer, narrow, wanted)
+    yield _largest("images.width", images.width, lambda n: _with_pictured(case, now, width=n), wanted)
+    yield _largest("images.height", images.height, lambda n: _with_pictured(case, now, height=n), wanted)
+
+
+def _with_pictured(case: Case, now: Training, **changed: object) -> Case:
+    assert now.pictured is not None
+    images = replace(now.pictured, **changed)
+    return _with_training(case, replace(now, pictured=images, sequence_tokens=int(images.latents)))
 
 
 def _image_changes(case: Case, now: Images, wanted: Verdict) -> Iterator[Change | None]:
@@ -174,7 +199,7 @@ def _other_engines(case: Case, candidates: Candidates) -> list[tuple[str, Case]]
         (engine.id, replace(case, engine=engine))
         for engine in candidates.engines
         if engine.id != case.engine.id
-        and work.task in engine.tasks
+        and work.engine_task in engine.tasks
         and work.weights.id in engine.weight_formats
         and vendor in engine.vendors
         and _caches_alike(work, engine)
@@ -244,7 +269,7 @@ def _format_changes(case: Case, candidates: Candidates, wanted: Verdict) -> Iter
         as_qlora = [f for f in forms if work.task is Task.LORA and is_quantised(f)]
         plain = [(f.id, _with_weights(case, f)) for f in forms if f not in as_qlora]
         yield _first("quantization", before, plain, wanted)
-        if Task.QLORA in case.engine.tasks:
+        if replace(work, task=Task.QLORA).engine_task in case.engine.tasks:
             options = [(f"qlora ({f.id})", _as_qlora(case, f)) for f in as_qlora]
             yield _first("task", f"lora ({before})", options, wanted)
 

@@ -7,13 +7,14 @@ from rackrate.values import Value
 
 FP32_BYTES = 4
 
-MOMENTS = {"adamw": 2, "adam": 2, "lion": 1, "sgd": 0, "sgd-momentum": 1, "adafactor": 0, "muon": 1}
+MOMENTS = {"adamw": 2, "adam": 2, "lion": 1, "sgd": 0, "sgd-momentum": 1, "adafactor": 0, "muon": 1, "prodigy": 4}
 """Moments per matrix parameter.
 
 AdamW, arXiv 1711.05101; Lion, arXiv 2302.06675; torch.optim.SGD (none without
 momentum); Adafactor without momentum keeps row and column means, arXiv
-1804.04235; Muon keeps one momentum on matrices and leaves embedding and head
-to AdamW (KellerJordan/Muon README).
+1804.04235; Prodigy keeps two moments, the first weights and a running sum
+(konstmish/prodigy prodigy.py); Muon keeps one momentum on matrices and leaves
+embedding and head to AdamW (KellerJordan/Muon README).
 """
 
 EIGHT_BIT_BYTES = 1 + 4 / 256

@@ -34,9 +34,10 @@ OUTSIDE = frozenset({"cuda_context", "non_torch", "allocator_slack"})
 
 
 class PipelineDemand(Value, frozen=True, kw_only=True):
-    """What a pipeline needs of one card, whatever that is."""
+    """What a pipeline needs of one card in each of ``phases``, whatever that is."""
 
     parts: tuple[Component, ...]
+    phases: tuple[Phase, ...] = PHASES
 
 
 def pipeline_demand(workload: Workload, layout: Layout, engine: Engine) -> PipelineDemand | Unknown:
@@ -51,30 +52,30 @@ def pipeline_demand(workload: Workload, layout: Layout, engine: Engine) -> Pipel
 
 def picture_on(demand: PipelineDemand, on: OnCard) -> MemoryEstimate:
     """The estimate for a card with this much usable memory and this CUDA context."""
-    held = highest(by_phase(demand.parts, PHASES))[1]
+    held = highest(by_phase(demand.parts, demand.phases))[1]
     parts = (
         *demand.parts,
         part("workspace", on.workspace),
         part("unnamed", UNNAMED.scaled(held.likely)),
         part("cuda_context", on.context),
     )
-    peaks = by_phase(parts, PHASES)
+    peaks = by_phase(parts, demand.phases)
     phase, peak = highest(peaks)
     return MemoryEstimate(
         components=parts,
         phases=peaks,
         peak_phase=phase,
         peak=peak,
-        allocated=_without(parts, OUTSIDE),
-        reserved=_without(parts, OUTSIDE - {"allocator_slack"}),
+        allocated=_without(parts, OUTSIDE, demand.phases),
+        reserved=_without(parts, OUTSIDE - {"allocator_slack"}, demand.phases),
         metric=Metric.DRIVER,
         usable_bytes=on.visible,
         verdict=verdict(peak, on.visible),
     )
 
 
-def _without(parts: tuple[Component, ...], names: frozenset[str]) -> Range:
-    return highest(by_phase([p for p in parts if p.name not in names], PHASES))[1]
+def _without(parts: tuple[Component, ...], names: frozenset[str], phases: tuple[Phase, ...]) -> Range:
+    return highest(by_phase([p for p in parts if p.name not in names], phases))[1]
 
 
 # ---------------------------------------------------------------- weights

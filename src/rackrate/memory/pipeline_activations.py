@@ -24,6 +24,9 @@ SD3_STATES = 12.0
 GEGLU_STATES = 16.0
 """The feed-forward block of a U-Net: 8 for the projection, 4 each for GELU and the gated product."""
 
+ENCODER_STATES = 5.0
+"""The first states, the block's input, its last convolution, their sum, and the sum divided by the output's scale."""
+
 BLOCK_STATES = 5.0
 """What a transformer in a U-Net and its callers keep meanwhile: residuals, a norm, the residual block's output."""
 
@@ -134,6 +137,11 @@ def decode_bytes(pipe: Pipeline, pixel_count: float, images: int, element: float
     ends = (max(block, convolution + copies * last) for copies in (0, 1, 2))
     low, likely, high = (values * pixel_count * images * element for values in ends)
     return Range(low, likely, high)
+
+
+def encoder_bytes(pipe: Pipeline, pixel_count: float, element: float) -> float:
+    """Activations of the VAE's encoder for one image: five states at full size (class DownEncoderBlock2D)."""
+    return ENCODER_STATES * pipe.vae_widths[0] * pixel_count * element
 
 
 def tiled_pixels(pipe: Pipeline, pixel_count: float) -> float:

@@ -42,6 +42,8 @@ def largest(case: Case) -> tuple[Largest, ...]:
     context = min(case.workload.model.max_context or MOST_TOKENS, MOST_TOKENS)
     if case.workload.training is not None:
         run = case.workload.training
+        if run.pictured is not None:
+            return (_largest("training.micro_batch", MOST_AT_ONCE, lambda n: _trained(case, run, micro_batch=n)),)
         return (
             _largest("training.sequence_tokens", context, lambda n: _trained(case, run, sequence_tokens=n)),
             _largest("training.micro_batch", MOST_AT_ONCE, lambda n: _trained(case, run, micro_batch=n)),

@@ -62,6 +62,8 @@ def energy(
         return limit
     if speed.images is not None:
         return Unknown("energy of images is not modelled yet")
+    if workload.training is not None and workload.training.pictured is not None:
+        return Unknown("energy of training on images is not modelled yet")
     one = replica(workload, accelerator, layout, engine)
     if isinstance(one, Unknown):
         return one

@@ -31,10 +31,8 @@ def estimate(
     nothing fits in the KV cache. Intervals are of 80 %, as wide as
     published rows scatter, and never above the physical ceiling.
     """
-    if workload.images is not None:
-        from rackrate.speed.pictures import pictured  # imported here: text needs none of it
-
-        return pictured(workload, workload.images, accelerator, layout)
+    if workload.images is not None or (workload.training is not None and workload.training.pictured is not None):
+        return _of_pictures(workload, accelerator, layout)
     one = replica(workload, accelerator, layout, engine)
     if isinstance(one, Unknown):
         return one
@@ -52,6 +50,18 @@ def estimate(
     else:
         return Unknown(f"speed of {workload.task} with {workload.model.id} is not modelled yet")
     return replace(found, findings=(_emulation(workload, accelerator),)) if one.rates.emulated else found
+
+
+def _of_pictures(workload: Workload, accelerator: Accelerator, layout: Layout) -> SpeedEstimate | Unknown:
+    """The speed of making images, or of training on them."""
+    from rackrate.speed.picture_training import pictured_training  # imported here: text needs none of it
+    from rackrate.speed.pictures import pictured
+
+    training = workload.training
+    if training is not None and training.pictured is not None:
+        return pictured_training(workload, training, training.pictured, accelerator, layout)
+    assert workload.images is not None
+    return pictured(workload, workload.images, accelerator, layout)
 
 
 def _served(one: Replica, asked: Serving, engine: Engine, held: int, spreads: Mapping[Phase, float]) -> SpeedEstimate:

@@ -81,6 +81,8 @@ def roofs(
     workload: Workload, accelerator: Accelerator, layout: Layout, engine: Engine, speed: SpeedEstimate
 ) -> Roofs | Unknown:
     """The parts of ``workload`` at the speed of ``speed``, which was estimated for the same cards and layout."""
+    if workload.training is not None and workload.training.pictured is not None:
+        return Unknown("parts of training on images are not told apart")
     one = replica(workload, accelerator, layout, engine)
     if isinstance(one, Unknown):
         return one

@@ -56,9 +56,9 @@ def check_scopes(draft: Draft, task: Task, *, online: bool) -> None:
 
 def _scopes(task: Task, *, online: bool) -> set[str]:
     if task.trains:
-        return {"any", "training", "job"} | ({"adapters"} if task.trains_adapters else set())
+        return {"any", "training", "job", "pictures"} | ({"adapters"} if task.trains_adapters else set())
     if task is Task.DIFFUSION:
-        return {"any", "images", "job"}
+        return {"any", "images", "pictures", "job"}
     return {"any", "serving", "online"} if online else {"any", "serving", "offline", "job"}
 
 
@@ -72,9 +72,40 @@ def _way_out(key: Key, task: Task) -> str:
         else "choose task inference",
         "offline": "choose serving.mode offline" if task is Task.INFERENCE else "choose task inference",
         "images": "choose task diffusion",
+        "pictures": "choose task diffusion, or train a diffusion model",
         "job": "give serving.requests for a batch job",
     }
     return f"leave it out, or {where[key.scope]}"
+
+
+OF_TEXT = (
+    *("training.sequence_tokens", "training.tokens", "training.mean_tokens", "training.packed", "training.loss"),
+    *("training.attention", "training.compiled", "training.step_in_backward", "training.offload", "training.dora"),
+    "training.pure_16bit",
+)
+"""Keys of training that mean nothing, or are not modelled, for a model that makes images."""
+
+OF_PICTURES = ("images.width", "images.height", "training.cached")
+
+
+def check_pictured(draft: Draft, task: Task, *, pictured: bool) -> None:
+    """Refuse what does not go with training on images, or on text."""
+    if not task.trains:
+        return
+    what = "training on images" if pictured else f"{task} of a language model"
+    for path in OF_TEXT if pictured else OF_PICTURES:
+        if path in draft:
+            action = "leave it out, or choose " + ("a language model" if pictured else "a diffusion model")
+            draft.problem(path, Code.CONFLICT, f"{path} with {what}", f"a key that matters to {what}", action)
+            draft.drop(path)
+    if pictured and draft.text("training.checkpointing") == "selective":
+        draft.problem(
+            "training.checkpointing",
+            Code.NOT_YET,
+            f"selective with {what}",
+            "none, or full: each block computed again (enable_gradient_checkpointing)",
+            "choose none or full",
+        )
 
 
 def check_sizes(draft: Draft, task: Task, *, online: bool) -> None:

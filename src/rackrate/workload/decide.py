@@ -14,7 +14,7 @@ from rackrate.units import GB
 from rackrate.workload.caches import cache_types, cached_as, why_not
 from rackrate.workload.draft import Draft
 from rackrate.workload.resolve import Chosen
-from rackrate.workload.workload import NOT_HOSTED, Checkpointing, Images, Seen, Serving, Task, Training, Use
+from rackrate.workload.workload import NOT_HOSTED, Checkpointing, Images, Pictured, Seen, Serving, Task, Training, Use
 
 _TOKENS_PER_PRETRAIN_STEP = 2**21  # GPT-3 6.7B and 13B: arXiv 2005.14165, table 2.1
 _TOKENS_PER_PARAMETER = 20  # arXiv 2203.15556
@@ -27,6 +27,8 @@ _CHECKPOINT_BYTES_PER_PARAM = 14  # 16-bit weights, FP32 master weights and two 
 
 def decide_training(draft: Draft, task: Task, chosen: Chosen) -> Training:
     """The sizes of a training run, with the defaults of the key table."""
+    if chosen.pipeline is not None:
+        return _decide_pictured(draft, task, chosen.pipeline)
     pretrain = task is Task.PRETRAIN
     sequence = _sequence_tokens(draft, task, chosen.model)
     micro = draft.constant("training.micro_batch", int)
@@ -54,6 +56,47 @@ def decide_training(draft: Draft, task: Task, chosen: Chosen) -> Training:
         dora=draft.said("training.dora") is True,
         modules_to_save=_modules_to_save(draft, chosen),
         offload=(draft.text("training.offload") or "").removeprefix("none"),
+    )
+
+
+_IMAGE_ROWS, _IMAGES_A_STEP = 1000.0, 4
+_TEXTS_CACHED = frozenset({"flux", "sd3", "sd3-normed"})
+
+
+def _decide_pictured(draft: Draft, task: Task, pipeline: Pipeline) -> Training:
+    """The sizes of a run of a diffusion model: each image is a row, and a sequence of latent tokens."""
+    kind = pipeline.denoiser.kind
+    usual = "texts" if kind in _TEXTS_CACHED else "none"
+    pictured = Pictured(
+        pipeline=pipeline,
+        width=draft.choose("images.width", pipeline.denoiser.width, "trained_size"),
+        height=draft.choose("images.height", pipeline.denoiser.height, "trained_size"),
+        cached=draft.choose("training.cached", usual, "usual_script").removeprefix("none"),
+    )
+    micro, tokens = draft.constant("training.micro_batch", int), int(pictured.latents)
+    rows = draft.number("training.rows")
+    if rows is None:
+        rows = draft.choose("training.rows", _IMAGE_ROWS, "size_not_given")
+    rank = draft.constant("training.lora_rank", int) if task.trains_adapters else 0
+    targets: tuple[str, ...] = ()
+    if task.trains_adapters:
+        targets = draft.texts("training.lora_targets")
+        if not targets:
+            targets = draft.choose("training.lora_targets", ("q", "k", "v", "o"), "attention_matrices")
+    return Training(
+        sequence_tokens=tokens,
+        micro_batch=micro,
+        global_batch=draft.choose(
+            "training.global_batch", math.ceil(_IMAGES_A_STEP / micro) * micro, "usual_image_batch"
+        ),
+        tokens=rows * draft.constant("training.epochs", float) * tokens,
+        optimizer=draft.constant("training.optimizer", str),
+        checkpointing=_checkpointing(draft, pretrain=False),
+        pure_16bit=False,
+        packed=True,
+        lora_rank=rank,
+        lora_targets=("q", "k", "v", "o", "up", "down") if "all" in targets else targets,
+        pictured=pictured,
     )
 
 

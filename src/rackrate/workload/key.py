@@ -10,7 +10,7 @@ from rackrate.values import Value, field
 Kind = Literal[
     "whole", "number", "count", "bytes", "hours", "choice", "text", "list", "whole_list", "shares", "money", "switch"
 ]
-Scope = Literal["any", "training", "adapters", "serving", "online", "offline", "job", "images"]
+Scope = Literal["any", "training", "adapters", "serving", "online", "offline", "job", "images", "pictures"]
 """For which workloads a key has a meaning; a job is training or offline inference."""
 
 SECTIONS = ("training", "serving", "images", "parallel", "use", "limits")

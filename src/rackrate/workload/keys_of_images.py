@@ -82,9 +82,9 @@ IMAGES = (
         unit="pixels",
         low=64,
         high=_MOST_PIXELS,
-        scope="images",
+        scope="pictures",
         rule="the size that the pipeline was trained for",
-        help="Width of an image.",
+        help="Width of an image, made or trained on.",
         example="1024",
     ),
     Key(
@@ -94,9 +94,9 @@ IMAGES = (
         unit="pixels",
         low=64,
         high=_MOST_PIXELS,
-        scope="images",
+        scope="pictures",
         rule="the size that the pipeline was trained for",
-        help="Height of an image.",
+        help="Height of an image, made or trained on.",
         example="1024",
     ),
     Key(

@@ -8,7 +8,7 @@ from rackrate.workload.keys_of_work import MAX_TOKENS
 _TARGET_WORDS = {f"{name}_proj": name for name in ("q", "k", "v", "o", "gate", "up", "down")} | {"all_linear": "all"}
 _OPTIMIZERS = (
     "adamw", "adamw-fused", "adamw-loop", "paged-adamw", "adamw-8bit", "paged-adamw-8bit", "adafactor", "lion",
-    "lion-8bit", "paged-lion-8bit", "sgd", "sgd-momentum", "muon",
+    "lion-8bit", "paged-lion-8bit", "sgd", "sgd-momentum", "muon", "prodigy",
 )  # fmt: skip
 _OPTIMIZER_WORDS = {
     "adam": "adamw", "adamw-torch": "adamw", "adamw-torch-fused": "adamw-fused", "adamw-hf": "adamw-loop",
@@ -245,5 +245,16 @@ HOW_TRAINED = (
         help="What waits in the host's memory; parameters go with the optimizer.",
         example="optimizer",
         known_as=("cpu_offload", "offload_optimizer", "enable_activation_offloading", "fsdp_offload_params"),
+    ),
+    Key(
+        path="training.cached",
+        kind="choice",
+        flag="--cached",
+        choices=("none", "texts", "all"),
+        scope="training",
+        rule="of a diffusion model: texts for SD3 and FLUX, whose scripts free the text encoders, else none",
+        help="Of images: computed beforehand, and not on the card: prompts' states, or those and the latents.",
+        example="all",
+        known_as=("cache_latents", "pre_compute_text_embeddings"),
     ),
 )

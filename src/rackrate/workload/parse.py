@@ -57,7 +57,8 @@ def parse(request: Request, book: FactBook) -> Parsed | tuple[Finding, ...]:
     if draft.refused or chosen is None:
         return tuple(draft.findings)
     training = decide_training(draft, task, chosen) if task.trains else None
-    images = decide_images(draft, chosen.pipeline) if chosen.pipeline is not None else None
+    pipeline = chosen.pipeline if task is Task.DIFFUSION else None
+    images = decide_images(draft, pipeline) if pipeline is not None else None
     serving = None if task.trains or images else decide_serving(draft, chosen, online=online)
     if _refused(draft):
         return tuple(draft.findings)

@@ -56,6 +56,9 @@ REASONS = {
     "MLPerf Inference's interactive Llama 2 70B: 450 ms and 40 ms a token "
     "(mlcommons/inference_policies inference_rules.adoc)",
     "one_image": "one image at a time needs the least memory",
+    "usual_script": "as the training scripts of diffusers (huggingface/diffusers examples: text_to_image, dreambooth)",
+    "attention_matrices": "the matrices of attention, as in the training scripts (huggingface/diffusers examples)",
+    "usual_image_batch": "4 images a step, as in the examples (huggingface/diffusers examples/text_to_image README)",
     "all_on_card": "every network stays on the card: fastest where it fits",
     "trained_size": "the size that the pipeline was trained for",
     "usual_steps": "what the pipeline is usually run with (huggingface/diffusers, num_inference_steps; model cards)",

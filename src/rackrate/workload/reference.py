@@ -55,6 +55,7 @@ _SCOPES = {
     "online": "Online inference only.",
     "offline": "Offline inference only.",
     "images": "Diffusion only.",
+    "pictures": "Diffusion, and training of diffusion models.",
     "job": "Training and offline inference only.",
 }
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from rackrate.facts.accelerator import Precision
 from rackrate.facts.book import FactBook
@@ -13,23 +13,27 @@ from rackrate.facts.pipeline import Pipeline
 from rackrate.facts.sight import Sight
 from rackrate.problems import Code
 from rackrate.values import Value, replace
+from rackrate.workload.checks import check_pictured
 from rackrate.workload.draft import Draft
 from rackrate.workload.keys_of_images import USUAL_SIDE
 from rackrate.workload.named import named_engine, named_format, named_model
-from rackrate.workload.workload import Task
+from rackrate.workload.workload import Task, engine_task
 
 _NATIVE_PRECISION = {"bfloat16": Precision.BF16, "float16": Precision.FP16, "float32": Precision.FP16}
 # Checkpoints whose type names a container: the format inside. compressed-tensors holds the 4-bit
 # groups of Kimi K2.5 and K3 (config.json of moonshotai/Kimi-K2.5: pack-quantized, int, 4 bits).
 _NARROW_FORMAT = {Precision.FP8: "fp8", Precision.FP4: "nvfp4"}
 _CONTAINED_FORMAT = {"compressed-tensors": "gptq-int4"}
-_USUAL_ENGINES = {
+_USUAL_ENGINES: Mapping[str, Sequence[str]] = {
     Task.INFERENCE: ("vllm", "sglang", "llama.cpp", "tensorrt-llm", "transformers"),
     Task.LORA: ("peft-trl", "axolotl", "torchtune"),
     Task.QLORA: ("peft-trl", "axolotl", "torchtune"),
     Task.FULL_FINETUNE: ("fsdp", "deepspeed", "axolotl", "torchtune"),
     Task.PRETRAIN: ("fsdp", "deepspeed"),
     Task.DIFFUSION: ("diffusers",),
+    "diffusion_lora": ("diffusers",),
+    "diffusion_qlora": ("diffusers",),
+    "diffusion_full_finetune": ("diffusers",),
 }
 _OWN_ENGINES = {"gguf": "llama.cpp"}
 """Formats that one engine made and most others load as a sideline, by the first word of their ids."""
@@ -50,9 +54,9 @@ def resolve(draft: Draft, task: Task, vendors: tuple[str, ...], book: FactBook) 
     """All names looked up and the rest chosen; None when that fails, which the draft's findings then say."""
     model, engine, weights = named_model(draft, book), named_engine(draft, book), named_format(draft, book)
     if model is not None:
-        _check_pipeline(draft, model, book) if task is Task.DIFFUSION else _check_model(draft, task, model, book)
+        _check_work(draft, task, model, book)
     if engine is not None:
-        _check_engine(draft, task, engine, book)
+        _check_engine(draft, _engine_task(task, model, book), engine, book)
         _check_vendors(draft, engine, vendors)
     if weights is not None:
         _check_format(draft, task, weights)
@@ -62,10 +66,10 @@ def resolve(draft: Draft, task: Task, vendors: tuple[str, ...], book: FactBook) 
     if weights is None:
         weights = _default_format(draft, _format_wishes(task, model, precision), engine, book)
     if engine is None:
-        engine = _default_engine(draft, task, weights, vendors, book)
+        engine = _default_engine(draft, _engine_task(task, model, book), weights, vendors, book)
     elif weights.id not in engine.weight_formats:
         _refuse_pair(draft, engine, weights, book)
-    pipeline = book.pipeline_of(model) if task is Task.DIFFUSION else None
+    pipeline = book.pipeline_of(model) if task is Task.DIFFUSION or task.trains else None
     if pipeline is not None:  # downloads and disks hold all networks, not the denoiser alone
         model = replace(model, params_total=pipeline.params_total)
     sight = _sight(draft, model, book)
@@ -130,6 +134,32 @@ def is_quantised(weights: WeightFormat) -> bool:
     return weights.bits_per_weight < _FEWEST_PLAIN_BITS
 
 
+TRAINED_KINDS = frozenset({"unet", "unet-linear", "flux", "sd3", "sd3-normed"})
+"""Kinds of denoisers whose training is known."""
+
+
+def _engine_task(task: Task, model: Model | None, book: FactBook) -> str:
+    return engine_task(task, pictured=model is not None and book.pipeline_of(model) is not None)
+
+
+def _check_work(draft: Draft, task: Task, model: Model, book: FactBook) -> None:
+    """Whether the model does the task; what only images, or only text, has a meaning for."""
+    pipeline = book.pipeline_of(model)
+    check_pictured(draft, task, pictured=pipeline is not None)
+    if task is Task.DIFFUSION:
+        _check_pipeline(draft, model, book)
+    elif pipeline is None or not task.trains:
+        _check_model(draft, task, model, book)
+    elif task is Task.PRETRAIN or pipeline.denoiser.kind not in TRAINED_KINDS:
+        draft.problem(
+            "task",
+            Code.NOT_YET,
+            f"{task} of {model.id} ({pipeline.denoiser.kind})",
+            "lora, qlora or full_finetune of Stable Diffusion, SDXL, SD3 or FLUX",
+            "choose such a task and model, or --task diffusion to make images with it",
+        )
+
+
 def _check_pipeline(draft: Draft, model: Model, book: FactBook) -> None:
     """Memory follows from the shapes of a pipeline's networks, which are known for bundled pipelines."""
     if book.pipeline_of(model) is None:
@@ -163,7 +193,7 @@ def _other_work(model: Model, book: FactBook) -> str:
     return "choose such a model; `rackrate gpu` compares cards for other work"
 
 
-def _check_engine(draft: Draft, task: Task, engine: Engine, book: FactBook) -> None:
+def _check_engine(draft: Draft, task: str, engine: Engine, book: FactBook) -> None:
     if task not in engine.tasks:
         able = [e.id for e in map(book.engine, book.engine_ids) if task in e.tasks]
         draft.problem(
@@ -258,11 +288,11 @@ def _default_format(
 
 
 def _default_engine(
-    draft: Draft, task: Task, weights: WeightFormat, vendors: tuple[str, ...], book: FactBook
+    draft: Draft, task: str, weights: WeightFormat, vendors: tuple[str, ...], book: FactBook
 ) -> Engine | None:
     """The most used engine that does the task, loads the format and runs on an allowed vendor's cards."""
     own = _OWN_ENGINES.get(weights.id.partition("-")[0], "")
-    usual = [engine_id for engine_id in (own, *_USUAL_ENGINES[task]) if engine_id in book.engine_ids]
+    usual = [engine_id for engine_id in (own, *_USUAL_ENGINES.get(task, ())) if engine_id in book.engine_ids]
     for engine in map(book.engine, dict.fromkeys((*usual, *book.engine_ids))):
         if (
             task in engine.tasks

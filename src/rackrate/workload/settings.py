@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from rackrate.workload.layout import Parallel
-from rackrate.workload.workload import Budget, Images, Limits, Serving, Training, Use, Workload
+from rackrate.workload.workload import Budget, Images, Limits, Pictured, Serving, Training, Use, Workload
 
 Setting = str | int | float | bool | list[str] | list[int]
 
@@ -32,7 +32,25 @@ def settings(workload: Workload) -> Mapping[str, Setting]:
     return {path: value for path, value in found.items() if value is not None and value != []}
 
 
+def _pictured(training: Training, pictured: Pictured, *, adapters: bool) -> dict[str, Setting | None]:
+    return {
+        "images.width": pictured.width,
+        "images.height": pictured.height,
+        "training.cached": pictured.cached or "none",
+        "training.micro_batch": training.micro_batch,
+        "training.global_batch": training.global_batch,
+        "training.rows": training.tokens / training.sequence_tokens,
+        "training.epochs": 1.0,
+        "training.optimizer": training.optimizer,
+        "training.checkpointing": training.checkpointing.value,
+        "training.lora_rank": training.lora_rank if adapters else None,
+        "training.lora_targets": list(training.lora_targets),
+    }
+
+
 def _training(training: Training, *, adapters: bool) -> dict[str, Setting | None]:
+    if training.pictured is not None:
+        return _pictured(training, training.pictured, adapters=adapters)
     return {
         "training.sequence_tokens": training.sequence_tokens,
         "training.micro_batch": training.micro_batch,

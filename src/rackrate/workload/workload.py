@@ -38,12 +38,36 @@ class Task(StrEnum):
         return self in {Task.LORA, Task.QLORA}
 
 
+def engine_task(task: Task, *, pictured: bool) -> str:
+    """The word for ``task`` in an engine's list: training of diffusion models is apart from that of language models."""
+    return f"diffusion_{task}" if pictured and task.trains else str(task)
+
+
 class Checkpointing(StrEnum):
     """Which activations are recomputed in the backward pass."""
 
     NONE = "none"
     SELECTIVE = "selective"
     FULL = "full"
+
+
+class Pictured(Value, frozen=True, kw_only=True):
+    """What a diffusion model is trained on: images of ``width`` x ``height`` pixels.
+
+    ``cached``: what was computed beforehand and is not on the card: ``texts`` the
+    prompts' states, ``all`` those and the images' latents, empty nothing.
+    """
+
+    pipeline: Pipeline
+    width: int
+    height: int
+    cached: str = ""
+
+    @property
+    def latents(self) -> float:
+        """Tokens of an image, or positions of a U-Net's finest level."""
+        side = self.pipeline.denoiser.latent_scale * self.pipeline.denoiser.patch
+        return float(-(-self.width // side) * -(-self.height // side))
 
 
 class Training(Value, frozen=True, kw_only=True):
@@ -64,6 +88,8 @@ class Training(Value, frozen=True, kw_only=True):
     (``activations``, ``optimizer``, ``parameters`` with the optimizer).
     ``dora``: adapters with a magnitude for each output. ``modules_to_save``:
     ``embedding`` and ``head`` where copies of them are trained beside adapters.
+    ``pictured``: the images of a
+    diffusion model, each of which is a sequence.
     """
 
     sequence_tokens: int
@@ -83,6 +109,7 @@ class Training(Value, frozen=True, kw_only=True):
     offload: str = ""
     dora: bool = False
     modules_to_save: tuple[str, ...] = ()
+    pictured: Pictured | None = None
 
 
 NOT_HOSTED = "none"
@@ -234,6 +261,11 @@ class Workload(Value, frozen=True, kw_only=True):
     sight: Sight | None = None
     display_currency: str = "USD"
     assumptions: tuple[Assumption, ...] = ()
+
+    @property
+    def engine_task(self) -> str:
+        """What an engine must do: the task, of a diffusion model where it is trained."""
+        return engine_task(self.task, pictured=self.training is not None and self.training.pictured is not None)
 
     @property
     def is_service(self) -> bool:
