@@ -81,7 +81,7 @@ def _way_out(key: Key, task: Task) -> str:
 OF_TEXT = (
     *("training.sequence_tokens", "training.tokens", "training.mean_tokens", "training.packed", "training.loss"),
     *("training.attention", "training.compiled", "training.step_in_backward", "training.offload", "training.dora"),
-    "training.pure_16bit",
+    *("training.pure_16bit", "training.modules_to_save"),
 )
 """Keys of training that mean nothing, or are not modelled, for a model that makes images."""
 
