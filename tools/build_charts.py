@@ -14,7 +14,7 @@ from typing import NamedTuple
 from build_memory_page import memory_picture
 from build_picture import FONT
 from build_speed_page import speed_picture
-from claims.asking import plan
+from claims.asking import plan, speed
 
 from rackrate.app.wire.plan import FrontierDoc, PlanDocument
 
@@ -24,6 +24,11 @@ CROSSOVER = (
     "--prompt-tokens 512 --output-tokens 3584 --provider 'first quote,second quote' --currency CNY --concurrency"
 )
 """The command of the crossover but for the requests in flight."""
+LOAD = (
+    "rackrate speed --model llama-3-8b --gpu l4 --gpus 1 --requests-per-s 0.5 --first-token-ms 1000 --percentile 90 "
+    "--length-spread 1"
+)
+_TIMES = (("first token", "first_token_s"), ("each token", "s_per_output_token"))
 IN_FLIGHT = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20)
 WIDTH, HEIGHT = 760, 480
 LEFT, RIGHT, TOP, BOTTOM = 70, 20, 56, 50
@@ -170,9 +175,49 @@ def _curves(title: str, lines: dict[str, list[tuple[int, float]]], axes: tuple[A
     yield "</svg>"
 
 
+# ---------------------------------------------------------------- latency over load
+
+
+def load_picture() -> str:
+    """Time to first token and per token of 50, 90 and 99 of 100 requests over the load, as SVG."""
+    machine = speed(LOAD).cards[0].machines[0]
+    found = machine.highest_load
+    assert found is not None
+    points = [point for point in found.curve if point.offered_requests_per_s]
+    rates = [point.offered_requests_per_s or 0.0 for point in points]
+    lines = {
+        f"{name}, {share[1:]} of 100": [getattr(getattr(point, key), share).likely for point in points]
+        for name, key in _TIMES
+        for share in ("p50", "p90", "p99")
+    }
+    times = [value for line in lines.values() for value in line]
+    across = Axis(min(rates) / 1.2, max(rates) * 3.4, LEFT, WIDTH - RIGHT)
+    up = Axis(min(times) / 1.3, max(times) * 1.3, HEIGHT - BOTTOM, TOP)
+    return "\n".join(_latencies(rates, lines, (across, up), found.max_first_token_s)) + "\n"
+
+
+def _latencies(
+    rates: Sequence[float], lines: dict[str, list[float]], axes: tuple[Axis, Axis], target: float | None
+) -> Iterator[str]:
+    across, up = axes
+    yield from _head(f"$ {LOAD}", "Simulated: what 50, 90 and 99 of 100 requests take at most. Dashed: the target.")
+    yield from _grid(across, up, "requests a second", "seconds")
+    if target is not None:
+        y, end = up.at(target), across.at(max(rates))
+        yield f'<line x1="{LEFT}" y1="{y}" x2="{end}" y2="{y}" stroke="#555" stroke-dasharray="5 4"/>'
+    for place, (name, values) in enumerate(lines.items()):
+        color = ("#1f5fa8", _NAMED)[place // 3]
+        places = [(across.at(rate), up.at(value)) for rate, value in zip(rates, values, strict=True)]
+        corners = " ".join(f"{x},{y}" for x, y in places)
+        yield f'<polyline points="{corners}" fill="none" stroke="{color}" stroke-width="{1 + place % 3 / 2:g}"/>'
+        yield _text(places[-1][0] + 8, places[-1][1] + 4, name, style=f'fill="{color}"')
+    yield "</svg>"
+
+
 CHARTS: dict[str, Callable[[], str]] = {
     "docs/images/memory.svg": memory_picture,
     "docs/images/speed.svg": speed_picture,
     "docs/images/frontier.svg": frontier_picture,
     "docs/images/crossover.svg": crossover_picture,
+    "docs/images/load.svg": load_picture,
 }

@@ -18,6 +18,7 @@ from typing import Any
 
 import click
 from build_charts import CHARTS
+from build_load_page import load_page
 from build_memory_page import memory_page
 from build_picture import PICTURES, picture
 from build_speed_page import speed_page
@@ -201,6 +202,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "docs/doubts.md": lambda: MADE + doubts_page(),
     "docs/memory.md": memory_page,
     "docs/speed.md": speed_page,
+    "docs/serving-load.md": load_page,
     "docs/schemas.md": schemas_page,
     "docs/workload.md": workload_page,
     **{name: partial(_fact_page, name) for name in FACT_PAGES},

@@ -42,7 +42,7 @@ def a_server(book, engine="vllm", card=A100, layout=SINGLE, *, held=None, concur
 def run_of(what, load, count):
     """The scheduler after all of ``count`` requests, and the requests."""
     drawn = requests(load, what.replicas, range(count), count, 1)
-    run = Scheduler(what, drawn, StepTimes(what.replica, what.speculation), load.shared_prefix_tokens, load.users)
+    run = Scheduler(what, drawn, StepTimes(what.replica, what.speculation), load, load.users)
     run.run(count)
     return run, drawn
 
@@ -248,6 +248,15 @@ def test_a_shared_prefix_is_read_once_and_held_once(book):
     assert with_prefix.cache_use < found.cache_use
     old = a_server(book, "vllm==0.6", held=20)
     assert simulate(old, plain, 300) == replace(known(simulate(old, shared, 300)), load=plain)
+
+
+def test_prompts_known_from_earlier_turns_are_hardly_read(book):
+    plain = replace(LOAD, prompt_tokens=4000, requests_per_s=1.0)
+    firsts = [
+        known(simulate(a_server(book), replace(plain, cached_share=share), 200)).first_token_s.p50
+        for share in (0.0, 0.5, 1.0)
+    ]
+    assert firsts[0] > 1.5 * firsts[1] > 2 * firsts[2]
 
 
 def test_guesses_help_one_user_and_not_a_full_batch(book):

@@ -18,6 +18,7 @@ from rackrate.app.wire.fit import FitDocument
 from rackrate.app.wire.gpus import GpuDoc, GpuDocument
 from rackrate.app.wire.parts import Document
 from rackrate.app.wire.plan import PlanDocument
+from rackrate.app.wire.speed import SpeedDocument
 from rackrate.cli.main import main
 from rackrate.units import GB, GIB
 
@@ -73,6 +74,13 @@ def plan(command: str) -> PlanDocument:
     """The answer to a ``rackrate plan`` command."""
     document = _document(command)
     assert isinstance(document, PlanDocument)
+    return document
+
+
+def speed(command: str) -> SpeedDocument:
+    """The answer to a ``rackrate speed`` command."""
+    document = _document(command)
+    assert isinstance(document, SpeedDocument)
     return document
 
 

@@ -16,7 +16,8 @@ class Load(Value, frozen=True, kw_only=True):
 
     Exactly one of the two is given. Lengths are log-normal with these means and
     ``length_spread`` as their coefficient of variation (0: all alike). The
-    first ``shared_prefix_tokens`` of each prompt are the same in all.
+    first ``shared_prefix_tokens`` of each prompt are the same in all; of each prompt ``cached_share``
+    is in the cache from earlier turns or runs, where the engine keeps prefixes.
     ``together``: users start at once, as benchmark clients do; otherwise they are
     met in the middle of their requests.
     """
@@ -27,6 +28,7 @@ class Load(Value, frozen=True, kw_only=True):
     users: int | None = None
     length_spread: float = 0.0
     shared_prefix_tokens: int = 0
+    cached_share: float = 0.0
     together: bool = False
 
 

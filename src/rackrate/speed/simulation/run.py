@@ -80,7 +80,7 @@ def simulate(
     drawn = [_fitting(each, what) for each in requests(load, what.replicas, met, total, seed)]
     if users is not None and not load.together:
         drawn = _midway(drawn, users)
-    run = Scheduler(what, drawn, times or StepTimes(what.replica, what.speculation), load.shared_prefix_tokens, users)
+    run = Scheduler(what, drawn, times or StepTimes(what.replica, what.speculation), load, users)
     run.run(warm + counted)
     return _seen(run, drawn, load, met)
 

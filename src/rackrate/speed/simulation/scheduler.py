@@ -15,7 +15,7 @@ from heapq import heappop, heappush
 from rackrate.facts.scheduling import Order
 from rackrate.speed.simulation.cache import Cache
 from rackrate.speed.simulation.draws import Drawn
-from rackrate.speed.simulation.records import Server
+from rackrate.speed.simulation.records import Load, Server
 from rackrate.speed.simulation.step_times import Piece, StepTimes
 
 _NEVER = math.inf
@@ -54,15 +54,15 @@ class Scheduler:
     that joins at c with n tokens to write ends when the clock is at c + n.
     """
 
-    def __init__(
-        self, server: Server, drawn: Sequence[Drawn], times: StepTimes, shared: int, users: int | None
-    ) -> None:
+    def __init__(self, server: Server, drawn: Sequence[Drawn], times: StepTimes, load: Load, users: int | None) -> None:
         self.server, self.policy, self.times = server, server.scheduling, times
         self.prompt = [float(each.prompt_tokens) for each in drawn]
         self.output = [float(each.output_tokens) for each in drawn]
         self.arrivals = [each.at_s for each in drawn]
         self.course, self.meter = Course(len(drawn)), Meter()
-        self.cache = Cache(server, shared if self.policy.keeps_prefixes else 0)
+        keeps = self.policy.keeps_prefixes
+        self.cache = Cache(server, load.shared_prefix_tokens if keeps else 0)
+        self._cached_share = load.cached_share if keeps else 0.0
         self.users = users
         self.now = self.clock = 0.0
         self.steps = self.next = 0
@@ -147,7 +147,9 @@ class Scheduler:
 
     def _first_token(self, number: int) -> int:
         """The first token of the prompt that is not found in the cache; the last one is always read."""
-        return min(self.cache.shared, int(self.prompt[number]) - 1) if self._prefix_known else 0
+        last = int(self.prompt[number]) - 1
+        known = int(self._cached_share * last) // self.server.page_tokens * self.server.page_tokens
+        return min(max(known, self.cache.shared), last) if self._prefix_known else known
 
     def _end_of_piece(self, number: int, begin: int, budget: float, *, alone: bool) -> int:
         """How far the prompt is read: all of it, or what the step has left where prompts are cut."""
