@@ -86,6 +86,11 @@ class Sight(Value, frozen=True, kw_only=True):
         return replace(self, **{name: size for name, size in own.items() if size})
 
     @property
+    def is_tiled(self) -> bool:
+        """Whether a patch sees its own tile alone, and not the whole image."""
+        return self.rule not in _WHOLE_IMAGE
+
+    @property
     def tile_patches(self) -> int:
         """Patches of a tile (0 without tiles)."""
         return (self.side // self.patch) ** 2 if self.side else 0
@@ -94,6 +99,10 @@ class Sight(Value, frozen=True, kw_only=True):
     def tile_tokens(self) -> int:
         """Tokens that the tower makes of a tile."""
         return self.fixed or math.ceil(self.side // self.patch / self.merge) ** 2
+
+
+_WHOLE_IMAGE = frozenset({"area", "ended_rows", "padded", "pool"})
+"""Rules without tiles."""
 
 
 def sight(row: Mapping[str, str]) -> Sight:

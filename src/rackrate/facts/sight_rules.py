@@ -378,9 +378,6 @@ def _grids(sight: Sight) -> Iterable[Grid]:
     )
 
 
-WHOLE = frozenset({"area", "ended_rows", "padded", "pool"})
-"""Rules without tiles: a patch can attend to the whole image."""
-
 RULES: dict[str, Callable[[Sight, int, int], Look]] = {
     "any_grid": any_grid,
     "any_grid_padded": any_grid_padded,

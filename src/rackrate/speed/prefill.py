@@ -35,9 +35,10 @@ def prefill_terms(replica: Replica, sequences: float, prompt_tokens: float) -> d
 
 
 def matrix_flop(replica: Replica, sequences: float, prompt_tokens: float) -> float:
-    """FLOPs of the matrix products: all layers for each token, the output head once a prompt."""
+    """FLOPs of the matrix products: all layers for each token, the output head once a prompt, the tower for images."""
     head = min(head_params(replica.model), replica.multiplied_params)
-    return 2 * sequences * (prompt_tokens * (replica.multiplied_params - head) + head)
+    layers = 2 * (replica.multiplied_params - head) + replica.image_flop
+    return sequences * (prompt_tokens * layers + 2 * head)
 
 
 def prefill_s(replica: Replica, sequences: float, prompt_tokens: float) -> float:

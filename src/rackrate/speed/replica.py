@@ -16,6 +16,7 @@ from rackrate.speed import mechanisms
 from rackrate.speed.communication import Link, link
 from rackrate.speed.flops import multiplied_params
 from rackrate.speed.roofline import Rates, rates
+from rackrate.speed.towers import image_flop_per_token, params_inside
 from rackrate.values import Value
 from rackrate.workload.layout import Layout
 from rackrate.workload.workload import Workload
@@ -45,7 +46,8 @@ class Replica(Value, frozen=True, kw_only=True):
     maker's). ``server_host``: the card sits in a server, whose cores are slower
     one by one than a desktop's. ``kernel``: what this format's kernels reach
     relative to 16-bit ones. ``vector_kernels``: small batches are multiplied outside the
-    matrix units. ``trains``: how the engine trains, where it does.
+    matrix units. ``multiplied_params`` are those of the text model; ``image_flop``:
+    what the vision tower adds to a prompt token on average. ``trains``: how the engine trains, where it does.
     """
 
     model: Model
@@ -66,6 +68,7 @@ class Replica(Value, frozen=True, kw_only=True):
     kernel: float
     vector_kernels: bool
     multiplied_params: float
+    image_flop: float = 0.0
 
     @property
     def layers(self) -> int:
@@ -165,6 +168,7 @@ def replica(workload: Workload, accelerator: Accelerator, layout: Layout, engine
     cache = _cache_layer_bytes(workload, layout, engine)
     if isinstance(cache, Unknown):
         return cache
+    inside = params_inside(model, workload.sight) if workload.serving is not None else 0.0
     return Replica(
         model=model,
         weights=weights,
@@ -175,7 +179,7 @@ def replica(workload: Workload, accelerator: Accelerator, layout: Layout, engine
         rates=peaks,
         link=link(accelerator, layout.gpus),
         tensor_link=link(accelerator, layout.tensor),
-        read_bytes=_read_bytes(model, weights),
+        read_bytes=_read_bytes(model, weights) - inside * weights.bytes_per_weight,
         expert_bytes=routed_expert_params(model) * weights.bytes_per_weight,
         cache_layer_bytes=cache,
         vendor=accelerator.vendor,
@@ -183,7 +187,8 @@ def replica(workload: Workload, accelerator: Accelerator, layout: Layout, engine
         server_host=not (accelerator.cooling == "active" and accelerator.product.startswith(_DESKTOP)),
         kernel=engine.speed.quantised_kernel if is_packed(weights) else 1.0,
         vector_kernels=own_kernels or weights.id.startswith("gguf"),
-        multiplied_params=multiplied_params(model),
+        multiplied_params=multiplied_params(model) - inside,
+        image_flop=image_flop_per_token(workload),
     )
 
 

@@ -1,0 +1,53 @@
+"""Vision towers: what tokens of text are not multiplied with, and the arithmetic of the images in a prompt."""
+
+from __future__ import annotations
+
+from rackrate.facts.model import Model
+from rackrate.facts.sight import Look, Sight
+from rackrate.workload.workload import Workload
+
+_TEXT_ALONE = ("text tower only", "per-layer embeddings counted")
+"""Notes of bundled models whose count leaves the tower out."""
+
+
+def block_params(sight: Sight) -> float:
+    """Parameters of the tower's layers: ``L w (4 w + 2 f)``, and ``3 f`` with a gate (arXiv 2010.11929).
+
+    Patches, positions and the projection to the text model are left out: 5 to 15 % of a tower.
+    """
+    return float(sight.layers * sight.width * (4 * sight.width + (2 + sight.gated) * sight.feed))
+
+
+def params_inside(model: Model, sight: Sight | None) -> float:
+    """Parameters of a tower that are among the model's own, and that no token of text passes through.
+
+    Exact where the model was counted from its configuration, else the tower's layers.
+    """
+    counted = dict(model.params_by_group).get("vision", 0)
+    if counted:
+        return float(counted)
+    apart = model.tower_params or any(note in model.notes for note in _TEXT_ALONE)
+    return 0.0 if sight is None or apart else min(block_params(sight), model.params_active / 2)
+
+
+def tower_flop(sight: Sight, look: Look) -> float:
+    """FLOPs of one image: twice the layers' parameters a patch, and ``4 w s`` a patch and layer for attention.
+
+    ``s`` patches are attended to: those of a tile, of the whole image where there
+    are no tiles, or of a window in all but a few layers (Qwen2.5-VL, arXiv
+    2502.13923, section 2.1). Attention is in both directions, so nothing is
+    halved. Valid without the projection to the text model.
+    """
+    whole = float(sight.tile_patches or look.patches) if sight.is_tiled else float(look.patches)
+    full = sight.full_layers if sight.window else sight.layers
+    attended = full * whole + (sight.layers - full) * min(whole, float(sight.window))
+    return look.patches * (2 * block_params(sight) + 4 * sight.width * attended)
+
+
+def image_flop_per_token(workload: Workload) -> float:
+    """FLOPs that the tower adds to a prompt token on average (0 without images)."""
+    serving = workload.serving
+    if serving is None or serving.seen is None or not serving.prompt_tokens:
+        return 0.0
+    seen = serving.seen
+    return seen.count * tower_flop(seen.sight, seen.sight.look(seen.width, seen.height)) / serving.prompt_tokens
