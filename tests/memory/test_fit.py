@@ -34,10 +34,11 @@ def test_what_is_unknown_has_no_change():
     assert changes(serve(BOOK, "google/flan-t5-base"), card(40_960), "vllm") == {}
 
 
-def test_full_fine_tuning_of_7b_on_80_gb_is_saved_by_16_bits_or_8_bit_moments_or_sharding():
+def test_full_fine_tuning_of_7b_on_80_gb_is_saved_by_offload_16_bits_8_bit_moments_or_sharding():
     workload = train(BOOK, LLAMA_7B, Task.FULL_FINETUNE, checkpointing=Checkpointing.FULL)
     found = changes(workload, card(81_920), "axolotl")
-    assert set(found) == {"training.optimizer", "training.pure_16bit", "limits.gpu_counts"}
+    assert set(found) == {"training.offload", "training.optimizer", "training.pure_16bit", "limits.gpu_counts"}
+    assert found["training.offload"].after == "optimizer"
     assert (found["training.optimizer"].before, found["training.optimizer"].after) == ("adamw", "adamw-8bit")
     assert (found["limits.gpu_counts"].before, found["limits.gpu_counts"].after) == ("1", "2")
     assert found["training.pure_16bit"].peak.high <= 80 * GIB

@@ -78,7 +78,7 @@ def test_the_suggested_number_of_cards_does_the_work_with_all_of_them(card, batc
 def test_what_fits_needs_no_change_and_changes_go_from_the_smallest_up():
     assert changes(estimator(FULL), "b200-180") == ()
     found = [change.knob for change in changes(estimator(FULL), "a100-sxm4-80")]
-    assert found == ["training.optimizer", "training.pure_16bit", "engine", "limits.gpu_counts"]
+    assert found == ["training.offload", "training.optimizer", "training.pure_16bit", "engine", "limits.gpu_counts"]
     assert all(c.case.engine.parallel for c in changes(estimator(FULL), "a100-sxm4-80"))
 
 
@@ -242,3 +242,38 @@ def test_what_leaves_it_tight_is_listed_where_nothing_does_better(monkeypatch):
     now = replace(asking.memory(asking.question.workload, BOOK.accelerators["a100-sxm4-80"], Layout()))
     asking.memory = lambda *_: replace(now, verdict=Verdict.TIGHT)
     assert changes(asking, "a100-sxm4-80") == ()
+
+
+# ---------------------------------------------------------------- what engines can be told to do
+
+
+def knobs(table, card):
+    return {change.knob: change for change in changes(estimator(table), card)}
+
+
+def test_offloads_of_the_engine_are_searched_from_the_least():
+    said = {**FULL, "engine": "deepspeed"}
+    found = knobs(said, "a100-sxm4-80")["training.offload"]
+    assert (found.before, found.after) == ("none", "optimizer")
+    assert found.case.estimate().verdict is Verdict.FITS
+    assert "training.offload" not in knobs({**said, "training": {"offload": "parameters"}}, "rtx3090")
+
+
+def test_a_loss_that_never_makes_all_logits_is_searched_where_the_engine_has_one():
+    said = {"model": "Qwen/Qwen2.5-0.5B-Instruct", "task": "lora", "context": 16384, "batch": 2}
+    found = knobs(said, "rtx4090")
+    assert next(iter(found)) == "training.loss"
+    assert (found["training.loss"].before, found["training.loss"].after) == ("full", "fused")
+    assert found["training.loss"].case.estimate().verdict is Verdict.FITS
+    assert "training.loss" not in knobs({**said, "engine": "litgpt"}, "rtx4090")
+
+
+def test_a_higher_stage_of_zero_is_offered_where_one_was_asked_for():
+    said = {**FULL, "engine": "deepspeed", "parallel": {"data": 8, "zero_stage": 1}}
+    asked = estimator(said)
+    (layout,) = asked.layouts(8)
+    found = {c.knob: c for c in changes_to_fit(asked, BOOK.accelerators["rtx5090"], layout, Candidates())}
+    change = found["parallel.zero_stage"]
+    assert change.before == "1"
+    assert change.case.layout.zero_stage == int(change.after) > 1
+    assert change.case.estimate().verdict is change.verdict

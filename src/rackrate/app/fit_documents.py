@@ -18,6 +18,7 @@ from rackrate.app.documents import (
     span,
     workload_doc,
 )
+from rackrate.app.fit_cards import CHEAPEST_SHOWN, Chosen
 from rackrate.app.questions import assumed, candidates, no_arithmetic
 from rackrate.app.wire.fit import FitDocument, FitOnDoc, HoldingDoc, LargestDoc, SliceFitDoc
 from rackrate.evidence import Unknown, known
@@ -36,8 +37,6 @@ from rackrate.workload.layout import Layout
 from rackrate.workload.parse import Parsed
 from rackrate.workload.workload import Workload
 
-CHEAPEST_SHOWN = 3
-
 
 class FitOn(NamedTuple):
     """The work on some cards: the layout (none divides it) and the memory of the fullest card."""
@@ -47,11 +46,17 @@ class FitOn(NamedTuple):
     memory: MemoryEstimate | Unknown
 
 
-def document(
-    here: Context, parsed: Parsed, estimator: Estimator, card: Accelerator, found: tuple[FitOn, Sequence[FitOn]]
-) -> FitDocument:
-    """The document about ``card``: in full for the first of ``found``, in short for all of the second."""
-    leading, counts = found
+class Answered(NamedTuple):
+    """What was found: in full for ``leading``, in short for all ``counts`` of the chosen card."""
+
+    chosen: Chosen
+    leading: FitOn
+    counts: Sequence[FitOn]
+
+
+def document(here: Context, parsed: Parsed, estimator: Estimator, found: Answered) -> FitDocument:
+    """The document about the card that was named or chosen."""
+    card, leading, counts = found.chosen.card, found.leading, found.counts
     gpus, layout, memory = leading.gpus, leading.layout or Layout(), known(leading.memory)
     workload = parsed.workload
     case = Case(workload=workload, accelerator=card, layout=layout, engine=estimator.question.engine)
@@ -84,10 +89,15 @@ def document(
         ],
         copies_per_card=copies(memory) if layout.gpus == 1 else None,
         slices=[_slice_doc(held) for held in slices_held(estimator, card, profiles)],
-        cheapest=[_holding_doc(each, here) for each in cheapest_that_hold(estimator, gpus, CHEAPEST_SHOWN)],
-        assumptions=assumption_docs(assumed(workload, card, gpus)),
+        cheapest=[_holding_doc(each, here) for each in _holdings(estimator, found.chosen, gpus)],
+        assumptions=assumption_docs([*found.chosen.made, *assumed(workload, card, gpus)]),
         warnings=finding_docs([*_warnings(estimator, card, leading), *parsed.warnings, *here.findings]),
     )
+
+
+def _holdings(estimator: Estimator, chosen: Chosen, gpus: int) -> Sequence[Holding]:
+    """The cheapest cards that hold the work: as sought to choose the card, else in the number that leads."""
+    return cheapest_that_hold(estimator, gpus, CHEAPEST_SHOWN) if chosen.cheapest is None else chosen.cheapest
 
 
 def _count_doc(each: FitOn, card: Accelerator) -> FitOnDoc:

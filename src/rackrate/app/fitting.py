@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from datetime import date
 
 from rackrate.app.asking import BESIDE_THE_WORK, NOTHING, Asked, not_used, read_workload
-from rackrate.app.context import Context, context
-from rackrate.app.fit_documents import FitOn, document
+from rackrate.app.context import context
+from rackrate.app.fit_cards import chosen_card
+from rackrate.app.fit_documents import Answered, FitOn, document
 from rackrate.app.questions import question_of
 from rackrate.app.wire.fit import FitDocument
 from rackrate.evidence import Unknown
@@ -18,23 +19,21 @@ from rackrate.plan.answer import NoEstimate
 from rackrate.plan.shapes import Estimator
 from rackrate.problems import Code, Finding, Refused
 from rackrate.values import replace
-from rackrate.workload.workload import Workload
 
 _ORDER = (Verdict.FITS, Verdict.TIGHT, Verdict.DOES_NOT_FIT)
 
 
-NOT_USED = (
-    *BESIDE_THE_WORK,
-    *("use.starts", "use.data_in", "limits.deadline", "limits.max_gpus", "limits.require", "limits.vendors"),
-)
-"""Keys that change nothing of what memory holds on the one card named."""
+NOT_USED_ANYWHERE = ("use.starts", "use.data_in", "limits.deadline")
+NOT_USED = (*BESIDE_THE_WORK, *NOT_USED_ANYWHERE, "limits.max_gpus", "limits.require", "limits.vendors")
+"""Keys that change nothing of what memory holds on the one card named; without a name the last choose among cards."""
 
 
 def fit(asked: Asked = None, flags: Mapping[str, object] = NOTHING, *, at: date | None = None) -> FitDocument:
     """Memory of the workload in ``asked`` and ``flags`` on the card that they name, in each number that they name.
 
     Args:
-        asked: a workload file, or the table that such a file holds; ``limits.gpus`` names one card.
+        asked: a workload file, or the table that such a file holds; ``limits.gpus`` names one card (unless given,
+            the cheapest on demand that surely holds the work, in as few cards of a machine as that takes).
         flags: more keys by path; they win.
         at: the day of the question (today).
 
@@ -42,7 +41,7 @@ def fit(asked: Asked = None, flags: Mapping[str, object] = NOTHING, *, at: date 
         The document that ``rackrate fit --json`` prints.
 
     Raises:
-        Refused: the request cannot be understood, or names no card.
+        Refused: the request cannot be understood, or names several cards.
 
     >>> from rackrate import api
     >>> job = {"model": "meta-llama/Llama-2-7b-hf", "task": "full_finetune", "limits": {"gpus": ["a100-sxm4-80"]}}
@@ -51,27 +50,12 @@ def fit(asked: Asked = None, flags: Mapping[str, object] = NOTHING, *, at: date 
     """
     here = context(at)
     parsed = read_workload(asked, flags, here.book)
-    card = _card(parsed.workload, here)
     estimator = Estimator(question_of(parsed.workload, here))
-    found = [_on(estimator, card, gpus) for gpus in _counts(parsed.workload)]
-    parsed = replace(parsed, warnings=(*parsed.warnings, *not_used(flags, "fit", NOT_USED)))
-    return document(here, parsed, estimator, card, (_leading(estimator, card, found), found))
-
-
-def _counts(workload: Workload) -> tuple[int, ...]:
-    """The numbers of cards named, else the fewest that the division asked for needs."""
-    return workload.limits.gpu_counts or (workload.parallel.gpus if workload.parallel is not None else 1,)
-
-
-def _card(workload: Workload, here: Context) -> Accelerator:
-    """The one card named."""
-    named = workload.limits.gpus
-    if len(named) != 1:
-        code = Code.AMBIGUOUS_CARD if named else Code.MISSING_VALUE
-        observed = f"{len(named)} cards" if named else "none"
-        action = f"say which: {', '.join(named)}" if named else "name one with --gpu; `rackrate gpu` lists all"
-        raise Refused([Finding(code=code, subject="--gpu", observed=observed, expected="one card", action=action)])
-    return here.book.accelerators[named[0]]
+    chosen = chosen_card(estimator)
+    found = [_on(estimator, chosen.card, gpus) for gpus in chosen.counts]
+    unused = NOT_USED if parsed.workload.limits.gpus else (*BESIDE_THE_WORK, *NOT_USED_ANYWHERE)
+    parsed = replace(parsed, warnings=(*parsed.warnings, *not_used(flags, "fit", unused)))
+    return document(here, parsed, estimator, Answered(chosen, _leading(estimator, chosen.card, found), found))
 
 
 def _on(estimator: Estimator, card: Accelerator, gpus: int) -> FitOn:

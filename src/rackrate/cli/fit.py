@@ -45,6 +45,7 @@ _WORKLOAD = "the workload"
 def command(file: str | None, at: datetime | None, form: str | None, simulate: str | None, **flags: object) -> None:
     """Show whether a workload fits on --gpu, what fills the memory, and what would make it fit.
 
+    Without --gpu the answer is for the cheapest card on demand that surely holds the work.
     Of several numbers of cards (--gpus 1,8) each is answered, and the one that fits best in full. Beside
     it the largest sizes that fit, copies on one card, MIG slices, and the cheapest cards that hold it.
     Exit code 0: it fits (perhaps tightly); 3: it does not, or the card cannot do it; 2: the request

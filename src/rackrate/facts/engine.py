@@ -190,7 +190,9 @@ class TrainingPolicy(Value, frozen=True, kw_only=True):
     those of transformers. ``bucket_elements``: of the flat buffer in which ZeRO
     1 and 2 reduce gradients, whole from the start (0: no larger than what is
     trained). ``saves_modules``: whole modules can be trained
-    beside adapters, as copies in the type of the base.
+    beside adapters, as copies in the type of the base. ``other_losses`` and
+    ``offloads``: what the engine can be told to do beside its own way, from the
+    least that it costs to the most.
     """
 
     optimizer_temporary: bool
@@ -222,6 +224,8 @@ class TrainingPolicy(Value, frozen=True, kw_only=True):
     fused_norms: bool = False
     hub_code: bool = False
     saves_modules: bool = False
+    other_losses: tuple[str, ...] = ()
+    offloads: tuple[str, ...] = ()
     source: str = ""
 
 

@@ -45,7 +45,7 @@ _TRAINING = {
     "keeps_batch", "quantises_head", "unpacked_bytes", "zeroes_gradients", "chunked_bytes", "eager_context",
     "reserved_over_moving", "stream_pools", "checkpoints_on_host", "upcasts",
     "fused_layers", "writes_over", "gradient_bytes", "full_bytes", "bucket_elements", "fused_norms", "hub_code",
-    "saves_modules",
+    "saves_modules", "other_losses", "offloads",
 }  # fmt: skip
 _SPEED = {
     "host", "launch_us_per_layer", "decode_bandwidth", "cache_bandwidth", "prefill_flop", "train_flop",
@@ -94,6 +94,10 @@ class Section:
     def names(self, key: str) -> frozenset[str]:
         """A list of strings."""
         return frozenset(str(name) for name in self.items(key))
+
+    def texts(self, key: str) -> tuple[str, ...]:
+        """A list of strings in its order, empty where it is not said."""
+        return tuple(str(name) for name in self.items(key)) if self.has(key) else ()
 
     def names_or_none(self, key: str) -> frozenset[str]:
         """A list of strings, empty where it is not said."""
@@ -329,6 +333,8 @@ def _training(part: Section) -> TrainingPolicy:
         fused_norms=part.flag_or("fused_norms"),
         hub_code=part.flag_or("hub_code"),
         saves_modules=part.flag_or("saves_modules"),
+        other_losses=part.texts("other_losses"),
+        offloads=part.texts("offloads"),
         source=part.text("source"),
     )
 

@@ -22,6 +22,7 @@ LAYOUTS = frozenset(
 ZERO_STAGES = frozenset({1, 2, 3})
 LOSSES = frozenset({"full", "chunked", "fused"})
 ATTENTIONS = frozenset({"flash", "eager"})
+OFFLOADS = frozenset({"activations", "optimizer", "parameters"})
 SHARES_OF = frozenset({"total", "static", "free"})
 
 _CACHE_BITS = (1.0, 16.0)
@@ -137,6 +138,8 @@ def _policy_words(name: str, found: Engine) -> Iterator[Finding]:
     words = [("serving.share_of", serving.share_of, SHARES_OF)] if serving else []
     if training:
         words += [("training.loss", training.loss, LOSSES), ("training.attention", training.attention, ATTENTIONS)]
+        words += [("training.other_losses", loss, LOSSES) for loss in training.other_losses]
+        words += [("training.offloads", what, OFFLOADS) for what in training.offloads]
     for key, word, known in words:
         if word not in known:
             yield _fault(Code.UNKNOWN_NAME, f"{name} {key}", word, f"one of {', '.join(sorted(known))}")

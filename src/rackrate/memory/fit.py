@@ -22,8 +22,11 @@ RANKS = (
     "images.at_once",
     "images.pipeline_offload",
     "training.cached",
+    "training.loss",
     "training.micro_batch",
     "training.checkpointing",
+    "training.offload",
+    "parallel.zero_stage",
     "serving.concurrency",
     "training.optimizer",
     "serving.cache_precision",
@@ -143,6 +146,7 @@ def _training_changes(case: Case, now: Training, candidates: Candidates, wanted:
         lambda n: _with_training(case, replace(now, sequence_tokens=n)),
         wanted,
     )
+    yield from _engine_changes(case, now, wanted)
     stronger = _stronger(now.checkpointing)
     options = [(str(c), _with_training(case, replace(now, checkpointing=c))) for c in stronger]
     yield _first("training.checkpointing", str(now.checkpointing), options, wanted)
@@ -173,6 +177,20 @@ def _with_pictured(case: Case, now: Training, **changed: object) -> Case:
     assert now.pictured is not None
     images = replace(now.pictured, **changed)
     return _with_training(case, replace(now, pictured=images, sequence_tokens=int(images.latents)))
+
+
+def _engine_changes(case: Case, now: Training, wanted: Verdict) -> Iterator[Change | None]:
+    """The other losses and the offloads that the engine has; an offload that is on already stays."""
+    policy = case.engine.training
+    if policy is None:
+        return
+    loss = now.loss or policy.loss
+    losses = [(other, _with_training(case, replace(now, loss=other))) for other in policy.other_losses if other != loss]
+    yield _first("training.loss", loss, losses, wanted)
+    more = policy.offloads[policy.offloads.index(now.offload) + 1 :] if now.offload in policy.offloads else ()
+    able = policy.offloads if not now.offload else more
+    offloads = [(what, _with_training(case, replace(now, offload=what))) for what in able]
+    yield _first("training.offload", now.offload or "none", offloads, wanted)
 
 
 def _image_changes(case: Case, now: Images, wanted: Verdict) -> Iterator[Change | None]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
@@ -31,10 +32,18 @@ class Holding(Value, frozen=True, kw_only=True):
     memory: MemoryEstimate
 
 
-def cheapest_that_hold(estimator: Estimator, gpus: int, most: int) -> tuple[Holding, ...]:
+def any_card(_card: Accelerator) -> bool:
+    """Every card is wanted."""
+    return True
+
+
+def cheapest_that_hold(
+    estimator: Estimator, gpus: int, most: int, wanted: Callable[[Accelerator], bool] = any_card
+) -> tuple[Holding, ...]:
     """The ``most`` cheapest cards of which ``gpus`` in one machine surely hold the work, cheapest first.
 
-    Of each card its cheapest offer on demand counts; what the question says about providers and regions does not.
+    Of each card that is ``wanted`` its cheapest offer on demand counts; what the question says about providers
+    and regions does not.
     """
     question, found, tried = estimator.question, list[Holding](), set[MachineShape]()
     for entry in _by_price(question, gpus):
@@ -45,6 +54,8 @@ def cheapest_that_hold(estimator: Estimator, gpus: int, most: int) -> tuple[Hold
         if shape in tried or any(each.offer.cards == offer.cards for each in found):
             continue
         tried.add(shape)
+        if not wanted(question.book.accelerators[shape.accelerator]):
+            continue
         held = _held(estimator, as_rented(question.book.accelerators[shape.accelerator], shape), gpus)
         if held is not None:
             per_hour = question.book.rates.convert(offer.price_per_hour, question.currency)

@@ -39,12 +39,36 @@ def changes_to_fit(
         else change
         for change in smallest_changes(question.workload, card, layout, undivided, candidates)
     ]
-    more = more_cards(estimator, card, layout)
+    more = [*_sharded_further(estimator, card, layout), *more_cards(estimator, card, layout)]
     for wanted in (Verdict.FITS, Verdict.TIGHT):
         found = [change for change in (*settings, *more) if change.verdict is wanted]
         if found and wanted is not now.verdict:
             return tuple(sorted(_first_of_count(found), key=lambda change: RANKS.index(change.knob)))
     return ()
+
+
+def _sharded_further(estimator: Estimator, card: Accelerator, layout: Layout) -> Iterator[Change]:
+    """A higher stage of ZeRO on the same cards, where the stage was asked for: without one the best is tried anyway."""
+    question = estimator.question
+    asked = question.workload.parallel
+    if asked is None or asked.zero_stage is None or question.workload.training is None or layout.shards <= 1:
+        return
+    for stage in question.engine.zero_stages_at(layout.pipeline):
+        if stage <= asked.zero_stage:
+            continue
+        work = replace(question.workload, parallel=replace(asked, zero_stage=stage))
+        changed = replace(layout, zero_stage=stage)
+        memory = estimator.memory(question.workload, card, changed)
+        if not isinstance(memory, Unknown) and memory.verdict is not Verdict.DOES_NOT_FIT:
+            yield Change(
+                knob="parallel.zero_stage",
+                before=str(asked.zero_stage),
+                after=str(stage),
+                peak=memory.peak,
+                verdict=memory.verdict,
+                case=Case(workload=work, accelerator=card, layout=changed, engine=question.engine),
+            )
+            return
 
 
 def more_cards(estimator: Estimator, card: Accelerator, layout: Layout) -> Iterator[Change]:

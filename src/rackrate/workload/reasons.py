@@ -7,6 +7,8 @@ from rackrate.workload.workload import Assumption
 REASONS = {
     "bridge_assumed": "a bridge joins these cards; without one PCIe does, and tensor parallelism is slower",
     "most_rented": "the cards that most providers rent out, of those that can do the work",
+    "cheapest_holding": "the cheapest card on demand, in whole machines of 1, 2, 4 or 8, that surely holds the work",
+    "largest_rented": "no machine by the hour surely holds the work; the largest card that is rented out",
     "fresh_machine": "the machine is new: nothing is cached, so image and model are fetched while the meter runs; "
     "the rates are assumptions named in rackrate.speed.startup",
     "asked_sizes": "the keys that were given belong to this task",
