@@ -56,7 +56,7 @@ REFUSED = {
     "unknown key": lambda: api.plan({"nonsense": 1}),
     "no file": lambda: api.plan("no such file.toml"),
     "model is a number": lambda: api.plan(None, {"model": 3}),
-    "no card": lambda: api.fit({"model": "meta-llama/Llama-2-7b-hf"}),
+    "two cards": lambda: api.fit({"model": "meta-llama/Llama-2-7b-hf", "limits": {"gpus": ["a40", "l40s"]}}),
     "four cards": lambda: api.gpu(["a100"]),
     "no such money": lambda: api.gpu(["a40"], currency="shells"),
 }

@@ -435,9 +435,9 @@ def test_the_cheapest_cards_that_hold_it_fit_when_asked_for(args):
     prices = [Decimal(each["price_per_hour"]) for each in found["cheapest"]]
     assert prices == sorted(prices)
     assert len({each["accelerator"] for each in found["cheapest"]}) == len(prices) == 3
-    place = args.index("--gpu") + 1
+    place = args.index("--gpu") if "--gpu" in args else len(args)
     for each in found["cheapest"]:
-        other = (*args[:place], each["accelerator"], *args[place + 1 :])
+        other = (*args[:place], "--gpu", each["accelerator"], *args[place + 2 :])
         again = answer(*(*other, *(() if "--gpus" in args else ("--gpus", str(each["gpus"])))), "--json").document
         count = next(c for c in again["counts"] if c["gpus"] == each["gpus"])
         assert count["verdict"] == "fits"

@@ -74,7 +74,9 @@ def _cheapest(estimator: Estimator) -> Chosen:
     made = [_assumed(card, "cheapest_holding")]
     if not asked:
         made.append(Assumption(key="limits.gpu_counts", value=str(found[0].offer.gpus), why="cheapest_holding"))
-    return Chosen(card, asked or (found[0].offer.gpus,), tuple(made), tuple(found[:CHEAPEST_SHOWN]))
+    each = {held.offer.cards: held for held in reversed(found)}  # of a card the cheapest number
+    cheapest = [held for held in found if each[held.offer.cards] is held]
+    return Chosen(card, asked or (found[0].offer.gpus,), tuple(made), tuple(cheapest[:CHEAPEST_SHOWN]))
 
 
 def _assumed(card: Accelerator, why: str) -> Assumption:

@@ -22,6 +22,10 @@ _LESS_LOAD = (1.0, 0.97, 0.9)
 """Parts of the load that the most machines should carry: fewer requests in flight are also less well batched."""
 
 
+NOT_TIMED = frozenset({"training.offload"})
+"""Settings whose cost in time is not estimated: a plan is not changed by them."""
+
+
 def proposals_for(estimator: Estimator, failure: NoEstimate) -> Iterable[Proposal]:
     """Changes after which this machine shape may pass every test, the smallest first."""
     if failure.reason is Reason.DOES_NOT_FIT:
@@ -39,6 +43,8 @@ def _to_fit(question: Question, failure: NoEstimate) -> Iterator[Proposal]:
     candidates = Candidates(formats=tuple(question.book.formats.values()))
     undivided = replace(question.engine, parallel=frozenset[str]())  # no setting gives the offer more cards
     for found in smallest_changes(question.workload, card, layout, undivided, candidates):
+        if found.knob in NOT_TIMED:
+            continue
         change = Change(knob=found.knob, before=found.before, after=found.after)
         yield Proposal(change=change, settings=_settings(found))
 
