@@ -108,6 +108,8 @@ FAMILIES = {
     "Whisper": ("whisper", {}),
     "T5": ("t5", {"feed_forward_proj": "relu"}),
     "Flan-T5": ("t5", {"feed_forward_proj": "gated-gelu"}),
+    "NLLB": ("m2m_100", {}),
+    "BART": ("bart", {}),
     "Qwen2-VL": ("qwen2_vl", {}),
     "Qwen2.5-VL": ("qwen2_5_vl", {}),
     "Qwen3-VL": ("qwen3_vl", {}),
@@ -318,25 +320,28 @@ def _deepseek_v4(row, table):
     return {**_without(table, "intermediate_size"), **sizes, "compress_ratios": ratios}
 
 
-def _whisper(row, table):
-    side = {"36": (32, 4)}.get(row["layers"], (int(row["layers"]) // 2,) * 2)
+def _two_sides(row, table):
     return {
         "d_model": table["hidden_size"],
-        "encoder_layers": side[0],
-        "decoder_layers": side[1],
+        "encoder_layers": int(row["encoder_layers"]),
+        "decoder_layers": int(row["decoder_layers"]),
         "encoder_attention_heads": table["num_attention_heads"],
         "encoder_ffn_dim": table["intermediate_size"],
         "vocab_size": table["vocab_size"],
-        "num_mel_bins": 128 if table["vocab_size"] == 51866 else 80,
-        "max_source_positions": 1500,
-        "max_target_positions": 448,
+        "max_position_embeddings": table["max_position_embeddings"],
     }
 
 
-def _t5(_row, table):
+def _whisper(row, table):
+    frames = {"max_source_positions": int(row["encoder_positions"]), "max_target_positions": int(row["max_context"])}
+    return {**_two_sides(row, table), **frames, "num_mel_bins": int(row["mel_bins"])}
+
+
+def _t5(row, table):
     return {
         "d_model": table["hidden_size"],
-        "num_layers": table["num_hidden_layers"],
+        "num_layers": int(row["encoder_layers"]),
+        "num_decoder_layers": int(row["decoder_layers"]),
         "num_heads": table["num_attention_heads"],
         "d_kv": table["head_dim"],
         "d_ff": table["intermediate_size"],
@@ -462,6 +467,8 @@ _FROM_ROW = {
     "gemma4_text": _gemma4,
     "deepseek_v4": _deepseek_v4,
     "whisper": _whisper,
+    "bart": _two_sides,
+    "m2m_100": _two_sides,
     "t5": _t5,
     "vit": _vit,
     "clip": _clip,

@@ -111,6 +111,10 @@ SHAPES = {
     "experts_per_token": "experts_per_token",
     "mla_kv_lora_rank": "mla_kv_lora_rank",
     "mla_qk_rope_head_dim": "mla_qk_rope_head_dim",
+    "encoder_layers": "encoder_layers",
+    "decoder_layers": "decoder_layers",
+    "encoder_positions": "encoder_positions",
+    "mel_bins": "mel_bins",
 }
 
 

@@ -18,14 +18,14 @@ from rackrate.facts.records import Claim, MigProfile, Provider
 ENGINES = {
     "vllm", "sglang", "tensorrt-llm", "llama.cpp", "transformers", "torchtune", "axolotl", "peft-trl", "deepspeed",
     "fsdp", "diffusers", "litgpt", "autoawq", "unsloth",
-    "megatron", "gpt-fast", "exllamav2", "fastertransformer", "deepspeed-mii",
+    "megatron", "gpt-fast", "exllamav2", "fastertransformer", "deepspeed-mii", "faster-whisper",
 }  # fmt: skip
 
 
 def test_everything_that_is_listed_can_be_made(book):
     assert len(book.accelerators) >= 142
     assert all(isinstance(fact, Fact) for card in book.accelerators.values() for fact in card.facts.values())
-    assert len(book.model_ids) >= 278
+    assert len(book.model_ids) >= 283
     assert all(isinstance(book.model(name), Model) and book.model(name).id == name for name in book.model_ids)
     assert set(book.engine_ids) == ENGINES
     assert all(book.engine(name).id == name for name in book.engine_ids)

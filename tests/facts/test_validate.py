@@ -186,6 +186,7 @@ FAULTS = [
     (lambda t, _e: [r.pop("unit") for r in t["accelerator_facts.csv"]], Code.UNKNOWN_KEY, "accelerator_facts.csv:2 unit"),
     # models
     (change("models.csv", "params_check", "6500000000"), Code.CONFLICT, "models.csv:2 params_check"),
+    (change("models.csv", "encoder_layers", "6"), Code.MISSING_VALUE, "models.csv:2 decoder_layers"),
     (change("models.csv", "params_active", "7000000000000"), Code.CONFLICT, "models.csv:2 params_active"),
     (change("models.csv", "params_total", "6.7"), Code.OUT_OF_BOUNDS, "models.csv:2 params_total"),
     (change("models.csv", "head_dim", "4096"), Code.OUT_OF_BOUNDS, "models.csv:2 head_dim"),

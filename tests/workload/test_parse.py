@@ -4,6 +4,7 @@ from datetime import timedelta
 
 import pytest
 
+from rackrate.facts import bundled
 from rackrate.facts.accelerator import Precision
 from rackrate.facts.book import with_model
 from rackrate.facts.sight import Sight
@@ -114,8 +115,9 @@ def test_every_reason_can_be_explained_and_none_is_dead(book):
         {"model": "stabilityai/sdxl", "task": "lora"},
         {"model": "eye", "serving.images_per_request": 1},
     ]
-    for said in requests:
-        parsed = parse(request_from_flags(said), book)
+    cases = [(said, book) for said in requests]
+    for said, known in [*cases, ({"model": "openai/whisper-tiny"}, bundled.load())]:
+        parsed = parse(request_from_flags(said), known)
         assert isinstance(parsed, Parsed), (said, parsed)
         for assumption in parsed.workload.assumptions:
             assert explain(assumption)

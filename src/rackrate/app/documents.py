@@ -183,6 +183,8 @@ def workload_doc(work: Workload) -> WorkloadDoc:
         batch=serving.concurrency,
         prompt_tokens=serving.prompt_tokens,
         output_tokens=serving.output_tokens,
+        audio_seconds=serving.audio_seconds,
+        beams=serving.beams if serving.encoded else None,
         concurrency=serving.concurrency,
         requests=serving.requests,
         requests_per_s=serving.requests_per_s,

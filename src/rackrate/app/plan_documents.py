@@ -95,6 +95,7 @@ def _speed_doc(plan: Plan, worst: ShapeEstimate) -> SpeedDoc:
             first_token_s=span(serving.first_token_s),
             per_user_tokens_per_s=span(serving.per_user_tokens_per_s),
             requests_per_s=span(serving.requests_per_s.scaled(worst.machines)),
+            audio_s_per_s=span(serving.audio_s_per_s.scaled(worst.machines)) if serving.audio_s_per_s else None,
         )
     assert training is not None
     return SpeedDoc(

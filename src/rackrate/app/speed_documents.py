@@ -112,6 +112,7 @@ def _machine(card: Accelerator, each: OnCards, changes: Sequence[Change], target
         s_per_output_token=_span(_each_token(serving) if serving else None),
         requests_per_s=_span(serving.requests_per_s if serving else None),
         capacity_requests_per_s=_span(serving.capacity_requests_per_s if serving else None),
+        audio_s_per_s=_span(serving.audio_s_per_s if serving else None),
         step_s=_span(training.step_s if training else None),
         model_flop_utilisation=_span(training.model_flop_utilisation if training else None),
         energy=_energy(each.energy),

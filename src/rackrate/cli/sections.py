@@ -32,6 +32,10 @@ def workload_line(work: WorkloadDoc) -> str:
         count = f", {work.images:,.0f} images of {work.steps} steps"
         return f"{text}, {work.image_width} x {work.image_height} pixels, {work.batch} at a time{offload}{count}"
     load = f", {work.concurrency} at once, {work.prompt_tokens} in + {work.output_tokens} out tokens"
+    if work.audio_seconds is not None:
+        load = f", {work.concurrency} at once, {work.audio_seconds:g} s of sound, {work.output_tokens} tokens a window"
+    if (work.beams or 1) > 1:
+        load += f", {work.beams} beams"
     if work.requests_per_s is not None:
         load += f", {work.requests_per_s:g} requests/s"
     if work.requests is not None:

@@ -24,6 +24,7 @@ _RANGES = (
     "per_user_tokens_per_s",
     "requests_per_s",
     "capacity_requests_per_s",
+    "audio_s_per_s",
     "step_s",
     "model_flop_utilisation",
     "images_per_s",
@@ -231,6 +232,8 @@ def _speed_rows(machine: MachineSpeedDoc) -> Iterator[tuple[str, str]]:
         yield "Latency", f"first token after {seconds_span(machine.first_token_s)}, {each}"
     if machine.capacity_requests_per_s is not None:
         yield "Capacity", f"{result(machine.capacity_requests_per_s)} requests/s with full caches"
+    if machine.audio_s_per_s is not None:
+        yield "Sound", f"{result(machine.audio_s_per_s)} hours transcribed in an hour"
     if machine.step_s is not None:
         yield "Step", f"{seconds_span(machine.step_s)} an optimizer step"
     if machine.energy is not None:

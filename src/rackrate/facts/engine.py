@@ -7,6 +7,7 @@ from collections.abc import Callable
 from enum import StrEnum
 
 from rackrate.evidence import Range
+from rackrate.facts.model import Model
 from rackrate.facts.scheduling import ONE_BATCH, Scheduling
 from rackrate.values import Value, replace
 
@@ -108,6 +109,8 @@ class ServingPolicy(Value, frozen=True, kw_only=True):
     tokens are drawn. ``layer_groups``: layers of several kinds of attention are
     padded to groups of equal size. ``cache_types``: what the cache can be kept in
     beside the plain types; ``cache_mixes``: keys and values in different ones.
+    ``default_beams``: of the search of an encoder-decoder; ``shares_source``: its
+    beams share one cache of what the encoder made.
     """
 
     memory_share: float | None
@@ -151,6 +154,8 @@ class ServingPolicy(Value, frozen=True, kw_only=True):
     layer_groups: bool = False
     cache_types: tuple[CacheType, ...] = ()
     cache_mixes: bool = False
+    default_beams: int = 1
+    shares_source: bool = False
     source: str = ""
 
 
@@ -293,7 +298,8 @@ class Engine(Value, frozen=True, kw_only=True):
     ``zero_stages`` are those of ZeRO that it has, ``zero_stages_in_pipelines`` those that go with pipelines;
     ``weight_formats`` the formats it loads; ``vendors`` the accelerator vendors
     it runs on; ``min_compute_capability`` for NVIDIA cards. ``older`` are the
-    policies that it had before, the oldest version first.
+    policies that it had before, the oldest version first. ``encoder_decoders``:
+    modalities of the models with an encoder and a decoder that it runs.
     """
 
     id: str
@@ -314,10 +320,15 @@ class Engine(Value, frozen=True, kw_only=True):
     older: tuple[Older, ...] = ()
     zero_stages: tuple[int, ...] = ()
     zero_stages_in_pipelines: tuple[int, ...] = ()
+    encoder_decoders: frozenset[str] = frozenset()
 
     def zero_stages_at(self, pipeline: int) -> tuple[int, ...]:
         """The stages of ZeRO that go with ``pipeline`` stages of layers."""
         return self.zero_stages_in_pipelines if pipeline > 1 else self.zero_stages
+
+    def runs(self, model: Model) -> bool:
+        """Whether it has code for both sides of ``model``, if it has two, and nothing else where it has no other."""
+        return not model.is_encoder_decoder or model.modality in self.encoder_decoders
 
     def at(self, version: str) -> Engine:
         """The engine as it was at ``version``, e.g. ``"4.38.2"``; its id then says so."""

@@ -23,7 +23,7 @@ from rackrate.units import GIB
 _TOP = {"id", "title", "versions", "seen_at", "source", "tasks", "parallel", "weight_formats", "vendors"}
 _TOP_OPTIONAL = {
     "min_compute_capability", "notes", "serving", "training", "speed", "scheduling", "before", "zero_stages",
-    "zero_stages_in_pipelines",
+    "zero_stages_in_pipelines", "encoder_decoders",
 }  # fmt: skip
 _BEFORE = {"version", "serving", "training", "speed", "scheduling"}
 _SERVING = {
@@ -34,6 +34,7 @@ _SERVING = {
     "unties", "ties_late", "eager_context", "large_sequences", "sampler_bytes", "tensor_gib", "graphs_outside",
     "keeps_batch_buffers", "layer_groups", "large_graph_gib", "cache_types", "cache_mixes",
     "stacks_experts", "loads_tables", "padded_formats", "padding", "loads_towers", "split_k",
+    "default_beams", "shares_source",
 }  # fmt: skip
 _CACHE_TYPE = {
     "id", "bits", "scale_bits", "group", "block", "residual_tokens", "layer_copies", "latents", "all_full",
@@ -186,6 +187,7 @@ def engine(document: Mapping[str, object], where: str = "engine") -> Engine:
         older=_older(top),
         zero_stages=_zero_stages(top),
         zero_stages_in_pipelines=_zero_stages(top, in_pipelines=True),
+        encoder_decoders=top.names_or_none("encoder_decoders"),
     )
 
 
@@ -278,6 +280,8 @@ def _serving(part: Section) -> ServingPolicy:
         layer_groups=part.flag_or("layer_groups"),
         cache_types=_cache_types(part),
         cache_mixes=part.flag_or("cache_mixes"),
+        default_beams=int(part.number_or("default_beams", 1)),
+        shares_source=part.flag_or("shares_source"),
         source=part.text("source"),
     )
 

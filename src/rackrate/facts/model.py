@@ -55,6 +55,11 @@ class Model(Value, frozen=True, kw_only=True):
     nope + rope. ``layers_full``, ``layers_windowed`` and ``layers_linear`` add
     up to the layers that keep any per-sequence state.
 
+    Encoder-decoders say how many layers each side has; ``encoder_positions`` is
+    None where the encoder's input may have any length, else the number that it
+    always has (Whisper: 1,500 of 20 ms), and ``mel_bins`` the height of its
+    spectrogram.
+
     Models read from a user's files say more: ``params_by_group`` (exact, from
     the configuration), ``linear_state_values`` (of one sequence in one linear
     layer), ``stored`` (bytes in the files), ``tower`` (the shape of what sees),
@@ -93,6 +98,10 @@ class Model(Value, frozen=True, kw_only=True):
     moe_intermediate_size: int | None = None
     shared_experts: int | None = None
     dense_layers_first: int | None = None
+    encoder_layers: int | None = None
+    decoder_layers: int | None = None
+    encoder_positions: int | None = None
+    mel_bins: int | None = None
     mlp_gated: bool | None = None
     modality: str = "text"
     native_dtype: str = ""
@@ -116,6 +125,12 @@ class Model(Value, frozen=True, kw_only=True):
     def is_mla(self) -> bool:
         """Whether the cache is one compressed latent per layer (multi-head latent attention)."""
         return bool(self.mla_kv_lora_rank)
+
+    @property
+    def is_encoder_decoder(self) -> bool:
+        """Whether an encoder reads the input and a decoder attends to what it made."""
+        both = bool(self.encoder_layers and self.decoder_layers)
+        return both or (" enc " in self.attention and " dec " in self.attention)
 
     @property
     def only_encodes(self) -> bool:

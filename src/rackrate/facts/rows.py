@@ -174,6 +174,7 @@ def model(row: Row) -> Model:
     def number(key: str) -> int | None:
         return maybe(row[key], int)
 
+    decoder = number("decoder_layers") if row["encoder_layers"] else None
     return Model(
         id=row["id"],
         family=row["family"],
@@ -189,8 +190,8 @@ def model(row: Row) -> Model:
         tie_embeddings=maybe(row["tie_embeddings"], flag),
         max_context=number("max_context"),
         attention=row["attention"],
-        layers_full=number("attn_layers_full"),
-        layers_windowed=number("attn_layers_windowed"),
+        layers_full=decoder if decoder and not row["attn_layers_full"] else number("attn_layers_full"),
+        layers_windowed=0 if decoder and not row["attn_layers_windowed"] else number("attn_layers_windowed"),
         window=number("window"),
         layers_linear=number("layers_linear_or_ssm"),
         mla_kv_lora_rank=number("mla_kv_lora_rank"),
@@ -202,6 +203,10 @@ def model(row: Row) -> Model:
         moe_intermediate_size=number("moe_intermediate_size"),
         shared_experts=number("shared_experts"),
         dense_layers_first=number("dense_layers_first"),
+        encoder_layers=number("encoder_layers"),
+        decoder_layers=decoder,
+        encoder_positions=number("encoder_positions"),
+        mel_bins=number("mel_bins"),
         mlp_gated=maybe(row["mlp_gated"], flag),
         modality=row["modality"],
         native_dtype=row["native_dtype"],

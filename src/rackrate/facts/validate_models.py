@@ -37,6 +37,10 @@ WHOLE: Mapping[str, tuple[int, int]] = {
     "dense_layers_first": (0, 2_000),
     "tower_params": (10**6, 10**11),
     "rotary_positions": (1, 10**10),
+    "encoder_layers": (1, 2_000),
+    "decoder_layers": (1, 2_000),
+    "encoder_positions": (1, 10**7),
+    "mel_bins": (1, 10**4),
 }
 """From the least that means something to ten times the largest model known."""
 
@@ -84,6 +88,9 @@ def _together(row: Row) -> Iterator[Fault]:
         for other in others:
             if row[column] and row[other] and int(row[column]) > int(row[other]):
                 yield Fault(Code.CONFLICT, column, row[column], f"at most {row[other]} ({other})", "read it again")
+    for column, other in (("encoder_layers", "decoder_layers"), ("decoder_layers", "encoder_layers")):
+        if row[column] and not row[other]:
+            yield Fault(Code.MISSING_VALUE, other, "", f"a number of layers beside {column}", "give both, or neither")
     yield from _checked(row)
     yield from _heads(row)
     yield from _layers(row)

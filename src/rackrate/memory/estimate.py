@@ -29,7 +29,7 @@ def demand(workload: Workload, layout: Layout, engine: Engine) -> Demand | Unkno
         from rackrate.memory.pipeline_training import pictured_demand  # imported here: text needs none of it
 
         return pictured_demand(workload, layout, engine)
-    missing = _missing(workload.model, workload.task)
+    missing = _missing(workload.model, workload.task) or _one_sided(workload, layout, engine)
     if missing is not None:
         return missing
     return (training_demand if workload.task.trains else serving_demand)(workload, layout, engine)
@@ -61,12 +61,26 @@ def _missing(model: Model, task: Task) -> Unknown | None:
     """What must be known of a model before its memory is, if it is not."""
     if task is Task.RENDER:
         return Unknown(f"memory of {task} is not modelled yet")
-    if " enc " in f"{model.attention} " and " dec " in model.attention:
-        return Unknown(f"{model.id} has an encoder and a decoder: not modelled yet")
     if not model.hidden_size or not model.layers:
         return Unknown(f"layers and hidden size of {model.id} are not known")
     if model.is_moe and not model.moe_intermediate_size:
         return Unknown(f"expert size of {model.id} is not known")
     if not model.is_moe and not model.intermediate_size:
         return Unknown(f"intermediate size of {model.id} is not known")
+    return None
+
+
+def _one_sided(workload: Workload, layout: Layout, engine: Engine) -> Unknown | None:
+    """What stands against counting both sides of an encoder-decoder, if it is one."""
+    model = workload.model
+    if not model.is_encoder_decoder:
+        return None
+    if not (model.encoder_layers and model.decoder_layers):
+        return Unknown(f"{model.id}: the layers of its encoder and of its decoder are not known")
+    if not engine.runs(model):
+        return Unknown(f"how {engine.id} runs {model.id}, which has an encoder and a decoder, is not known")
+    if layout.pipeline > 1:
+        return Unknown(f"{model.id} has an encoder and a decoder: a split by layers is not counted")
+    if workload.serving is not None and workload.serving.cache is not None:
+        return Unknown(f"{model.id} has an encoder and a decoder: a quantised cache is not counted")
     return None

@@ -30,6 +30,7 @@ RANKS = (
     "serving.concurrency",
     "training.optimizer",
     "serving.cache_precision",
+    "serving.beams",
     "training.pure_16bit",
     "engine",
     "quantization",
@@ -221,6 +222,7 @@ def _other_engines(case: Case, candidates: Candidates) -> list[tuple[str, Case]]
         and work.weights.id in engine.weight_formats
         and vendor in engine.vendors
         and _caches_alike(work, engine)
+        and engine.runs(work.model)
     ]
 
 
@@ -246,7 +248,10 @@ def _serving_changes(case: Case, now: Serving, wanted: Verdict) -> Iterator[Chan
         "serving.concurrency", now.concurrency, lambda n: _with_serving(case, replace(now, concurrency=n)), wanted
     )
     context = max(now.context_tokens, now.prompt_tokens + now.output_tokens)
-    yield _largest("serving.context_tokens", context, lambda n: _with_serving(case, shortened(now, n)), wanted)
+    if now.beams > 1:
+        yield _largest("serving.beams", now.beams, lambda n: _with_serving(case, replace(now, beams=n)), wanted)
+    if now.audio_seconds is None:  # windows of sound are of one length
+        yield _largest("serving.context_tokens", context, lambda n: _with_serving(case, shortened(now, n)), wanted)
     before = now.cache.id if now.cache is not None else f"{now.cache_bits:g} bits"
     yield _first("serving.cache_precision", before, _narrower_caches(case, now), wanted)
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from rackrate.evidence import Range, Unknown
 from rackrate.facts.engine import Engine, ServingPolicy
+from rackrate.memory.encoder_decoder import two_sided_shape
 from rackrate.memory.estimate_types import Component, MemoryEstimate, Metric, Phase
 from rackrate.memory.kv_cache import CacheShape, cache_note, cache_shape, wide_layer_bytes
 from rackrate.memory.overhead import UNNAMED, OnCard
@@ -111,6 +112,8 @@ def _shape(workload: Workload, stage: Stage, layout: Layout, policy: ServingPoli
     if is_encoder(workload.model):
         return None
     model, serving = workload.model, workload.serving
+    if serving.encoded:
+        return two_sided_shape(workload, layout, policy)
     found = cache_shape(model, stage, layout.tensor, serving.cache_bits, policy)
     kept = serving.cache.residual_tokens if serving.cache is not None else 0
     if isinstance(found, Unknown) or not kept:

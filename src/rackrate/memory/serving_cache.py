@@ -39,7 +39,7 @@ class Card(Value, frozen=True, kw_only=True):
         serving = self.serving
         if self.policy.cache_tokens == "output":
             return max(serving.output_tokens, 1)
-        return max(serving.context_tokens, serving.prompt_tokens + serving.output_tokens, 1)
+        return serving.cached_tokens
 
     @property
     def sequence(self) -> Range:
@@ -104,14 +104,14 @@ def with_cache(card: Card, cache: Range, asked: int) -> tuple[Component, ...]:
     if card.shape is None:
         return whole
     if card.policy.continuous_batching or card.policy.memory_share is not None:
-        return (*whole, part("kv_cache", cache, note=card.note))
+        return (*whole, *_cache_parts(card, cache))
     moving = cache.likely + likely_bytes(card.rest, "activations")
     slack = part("allocator_slack", GROWTH_SLACK.scaled(moving))
     if not card.policy.eager_prefill or card.policy.cache_tokens == "output":
         phases = SERVING if card.policy.eager_prefill else ()
         unpacked = unpacked_bytes(card, asked)
         copies = (part("cache_copy", unpacked, note="one layer unpacked"),) if unpacked else ()
-        return (*whole, part("kv_cache", cache, *phases, note=card.note), *copies, slack)
+        return (*whole, *_cache_parts(card, cache, *phases), *copies, slack)
     return (*whole, *_growing_cache(card, cache, asked), slack)
 
 
@@ -127,6 +127,19 @@ def unpacked_bytes(card: Card, asked: int) -> float:
     return kind.layer_copies * wide_layer_bytes(card.shape, card.serving.cache_bits) * card.context_tokens * asked
 
 
+def _cache_parts(card: Card, cache: Range, *phases: Phase) -> list[Component]:
+    """The cache as one part, or as that of a decoder's own tokens and that of what its encoder made."""
+    whole = card.sequence.likely
+    if not card.serving.encoded or card.shape is None or whole <= 0:
+        return [part("kv_cache", cache, *phases, note=card.note)]
+    cross = card.shape.state_bytes.likely / whole
+    when = phases or (Phase.DECODE,)
+    return [
+        part("kv_cache", cache.scaled(1 - cross), *when, note=card.note),
+        part("cross_cache", cache.scaled(cross), *when),
+    ]
+
+
 def _growing_cache(card: Card, cache: Range, asked: int) -> list[Component]:
     """A cache that grows by concatenation: the prompt's while it is read, all of it at the end.
 
@@ -137,6 +150,10 @@ def _growing_cache(card: Card, cache: Range, asked: int) -> list[Component]:
     unpacked and put together a layer at a time instead.
     """
     assert card.shape is not None
+    if card.serving.encoded:
+        parts = _cache_parts(card, cache, Phase.DECODE)
+        extra = card.policy.cache_copies - 1.0 + 0.5 / max(1, card.shape.full_layers)
+        return [*parts, part("cache_copy", parts[0].bytes.likely * extra, Phase.DECODE)]
     prompt = card.shape.sequence_bytes(card.serving.prompt_tokens).scaled(asked)
     extra = card.policy.cache_copies - 1.0 + 0.5 / max(1, card.layers)
     return [

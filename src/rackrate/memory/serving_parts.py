@@ -6,6 +6,7 @@ import math
 
 from rackrate.evidence import Range
 from rackrate.facts.engine import ServingPolicy
+from rackrate.memory.encoder_decoder import source_parts
 from rackrate.memory.estimate_types import Component, Phase
 from rackrate.memory.inference_activations import (
     batch_buffer_bytes,
@@ -72,7 +73,7 @@ def rest_parts(workload: Workload, stage: Stage, layout: Layout, policy: Serving
         vocabulary = model.vocab_size or 0
         size = element_bytes(workload.precision)
         each = policy.sampler_bytes.shifted(size - 2.0)  # logits in the precision of the model, the rest in FP32
-        drawn = sampler_bytes(_rows(serving, layout, policy), vocabulary, each)
+        drawn = sampler_bytes(_rows(serving, layout, policy) * serving.beams, vocabulary, each)
         parts.append(part("sampler", drawn, Phase.DECODE))
         if policy.keeps_batch_buffers:
             parts.append(part("batch_buffers", batch_buffer_bytes(model, tokens, layout.tensor, size), Phase.DECODE))
@@ -82,6 +83,7 @@ def rest_parts(workload: Workload, stage: Stage, layout: Layout, policy: Serving
             parts.append(part("prompt_logits", beyond, Phase.PREFILL, note="beyond the activations freed by then"))
     if stage.first:
         parts.extend(seen_parts(workload, layout, policy, tokens, working))
+        parts.extend(source_parts(workload, layout, policy, working))
     return tuple(parts)
 
 
@@ -121,8 +123,11 @@ def _working_bytes(workload: Workload, layout: Layout, policy: ServingPolicy, to
 
 
 def _context(workload: Workload) -> int:
+    """Tokens that the tokens of a batch attend to at most: in an encoder those of its own input."""
     serving = workload.serving
-    return 0 if serving is None else max(serving.context_tokens, serving.prompt_tokens + serving.output_tokens)
+    if serving is None:
+        return 0
+    return serving.prompt_tokens if serving.encoded else serving.cached_tokens
 
 
 def _code_parts(workload: Workload, stage: Stage, layout: Layout, policy: ServingPolicy) -> list[Component]:
@@ -156,6 +161,8 @@ def _prefill_tokens(serving: Serving, layout: Layout, policy: ServingPolicy) -> 
     """Tokens processed at once, and prompt tokens of one batch."""
     prompt = math.ceil(serving.concurrency / layout.data) * serving.prompt_tokens
     most = policy.batched_tokens or max(serving.context_tokens, serving.prompt_tokens + serving.output_tokens)
+    if serving.encoded and serving.prompt_tokens:  # an encoder reads whole inputs
+        most = max(1, most // serving.prompt_tokens) * serving.prompt_tokens
     if policy.continuous_batching:
         return most, min(prompt, most)
     return min(prompt, most), prompt

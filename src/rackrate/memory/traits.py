@@ -35,6 +35,9 @@ FUSED_IN_HUB = frozenset({"Pythia", "GPT-NeoX", "Phi 3", "Phi 3.5", "Phi 4", "Fa
 CAPPED_SCORES = frozenset({"Gemma 2"})
 """Families that cap attention scores with a hyperbolic tangent, so that the scores are made (arXiv 2408.00118)."""
 
+BIASED_SCORES = frozenset({"T5", "Flan-T5", "t5", "mt5", "umt5"})
+"""Encoder-decoders that add a bias for each head and pair of positions to their scores (arXiv 1910.10683)."""
+
 FOUR, TWO = 4, 2
 
 
@@ -68,6 +71,11 @@ def norm_outputs(model: Model) -> int:
 def caps_scores(model: Model) -> bool:
     """Whether attention scores are capped, which plain fused kernels cannot do."""
     return model.family in CAPPED_SCORES
+
+
+def biases_scores(model: Model) -> bool:
+    """Whether each head has a bias for every pair of positions, which plain fused kernels do not make."""
+    return model.family in BIASED_SCORES
 
 
 def normalises_heads(model: Model) -> bool:

@@ -78,7 +78,12 @@ def shared_experts_out(groups: ParameterGroups, cards: int) -> ParameterGroups:
 
 
 def attention_layers(model: Model) -> int:
-    """Layers with attention (not linear attention, not a state space); all of them where not told apart."""
+    """Layers with attention (not linear attention, not a state space); all of them where not told apart.
+
+    A decoder beside an encoder attends twice in each of its layers: to itself and to the encoder.
+    """
+    if model.decoder_layers:
+        return (model.encoder_layers or 0) + 2 * model.decoder_layers
     if model.layers_full is None and model.layers_windowed is None:
         return model.layers or 0
     return (model.layers_full or 0) + (model.layers_windowed or 0)
@@ -135,6 +140,8 @@ def matrices_per_mlp(model: Model) -> int:
 
 def dense_layers(model: Model) -> int:
     """Layers whose feed-forward block is not a mixture of experts."""
+    if model.decoder_layers:
+        return (model.encoder_layers or 0) + model.decoder_layers
     return (model.dense_layers_first or 0) if model.is_moe else (model.layers or 0)
 
 

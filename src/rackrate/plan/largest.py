@@ -50,14 +50,19 @@ def largest(case: Case) -> tuple[Largest, ...]:
         )
     if case.workload.serving is not None:
         serving = case.workload.serving
+        lengths = () if serving.audio_seconds else (_longest(case, serving, context),)  # windows are of one length
         return (
-            _largest("serving.context_tokens", context, lambda n: _served(case, lengthened(serving, n))),
+            *lengths,
             _largest("serving.concurrency", MOST_AT_ONCE, lambda n: _served(case, replace(serving, concurrency=n))),
         )
     if case.workload.images is not None:
         images = case.workload.images
         return (_largest("images.at_once", MOST_AT_ONCE, lambda n: _pictured(case, replace(images, at_once=n))),)
     return ()
+
+
+def _longest(case: Case, serving: Serving, most: int) -> Largest:
+    return _largest("serving.context_tokens", most, lambda n: _served(case, lengthened(serving, n)))
 
 
 def _pictured(case: Case, images: Images) -> bool:

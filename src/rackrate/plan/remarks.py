@@ -122,7 +122,7 @@ def short_of_concurrency(workload: Workload, memory: MemoryEstimate, replicas: i
     serving, cache = workload.serving, memory.cache
     if serving is None or cache is None:
         return None
-    typical = max(1, serving.prompt_tokens + serving.output_tokens)
+    typical = max(1, serving.output_tokens + (0 if serving.encoded else serving.prompt_tokens))
     held = int(cache.tokens.likely / typical) * replicas
     if held >= serving.concurrency:
         return None

@@ -58,8 +58,9 @@ def pass_s(replica: Replica, terms: dict[Bound, float]) -> float:
 
 
 def sequences_in_pass(replica: Replica, batch: float) -> float:
-    """Sequences that go through a stage together."""
-    return batch if replica.layout.layer_split else max(1.0, batch / replica.layout.pipeline)
+    """Sequences that go through a stage together, every beam one of its own."""
+    passing = batch if replica.layout.layer_split else max(1.0, batch / replica.layout.pipeline)
+    return passing * replica.beams
 
 
 def weights_s(replica: Replica, tokens: float) -> float:
@@ -81,8 +82,13 @@ def weights_s(replica: Replica, tokens: float) -> float:
 
 
 def cache_read_bytes(replica: Replica, batch: float, context_tokens: float) -> float:
-    """Bytes of KV cache that one card reads for ``batch`` sequences of ``context_tokens``."""
-    return batch * replica.cache_layer_bytes * attended_layer_tokens(replica.model, context_tokens)
+    """Bytes of KV cache that one card reads for ``batch`` sequences of ``context_tokens``.
+
+    Beams that share what the encoder made read it once together.
+    """
+    shared = 1 - replica.source_copies / replica.beams
+    context = context_tokens - shared * replica.source_tokens
+    return batch * replica.cache_layer_bytes * attended_layer_tokens(replica.model, context)
 
 
 def launch_s(replica: Replica) -> float:

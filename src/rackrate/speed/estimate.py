@@ -78,15 +78,16 @@ def _served(one: Replica, asked: Serving, engine: Engine, held: int, spreads: Ma
         per_user_tokens_per_s=within(
             likely.per_user_tokens_per_s.likely, spreads[Phase.DECODE], 1 / serving.shortest_step_s(one, batch, asked)
         ),
-        output_tokens_per_s=rate.scaled(asked.output_tokens),
+        output_tokens_per_s=rate.scaled(asked.output_tokens * asked.windows),
         requests_per_s=rate,
+        audio_s_per_s=None if asked.audio_seconds is None else rate.scaled(asked.audio_seconds),
         concurrency=likely.concurrency,
         capacity_requests_per_s=None if full is None else within(full, spreads[Phase.SERVING], math.inf),
     )
     capped = likely.concurrency < wanted
     return SpeedEstimate(
         limited_by=Bound.CACHE_ROOM if capped else serving.busiest(one, batch, asked),
-        ceiling_tokens_per_s=limit * asked.output_tokens,
+        ceiling_tokens_per_s=limit * asked.output_tokens * asked.windows,
         serving=speed,
         work_hours=None if asked.requests is None else rate.inverse(asked.requests / SECONDS_PER_HOUR),
         computes_in=one.rates.precision,

@@ -41,6 +41,7 @@ class ServingSpeed(Value, frozen=True, kw_only=True):
     included; ``requests_per_s`` likewise. ``concurrency`` is what is in flight
     after the KV room capped it. ``capacity_requests_per_s``: the most that the
     machine serves with its caches full (``None``: not an online service).
+    ``audio_s_per_s``: seconds of sound that it transcribes in a second.
     """
 
     first_token_s: Range
@@ -49,6 +50,7 @@ class ServingSpeed(Value, frozen=True, kw_only=True):
     requests_per_s: Range
     concurrency: int
     capacity_requests_per_s: Range | None = None
+    audio_s_per_s: Range | None = None
 
 
 class TrainingSpeed(Value, frozen=True, kw_only=True):

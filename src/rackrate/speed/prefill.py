@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from rackrate.memory.weights import is_encoder
 from rackrate.speed import mechanisms
 from rackrate.speed.communication import tensor_parallel_s
 from rackrate.speed.decode import ACTIVATION_BYTES, host_s, pass_s
@@ -21,9 +22,10 @@ def prefill_terms(replica: Replica, sequences: float, prompt_tokens: float) -> d
     the output head for the last of each prompt only; weights ``W / (BW n e_w)``;
     host ``L x launch``; tensor-parallel all-reduces of T tokens.
     """
+    replica = replica.reader
     tokens, model = sequences * prompt_tokens, replica.model
     touched_s = reading_s(replica, tokens)
-    attention = attention_flop_per_token(model, prompt_tokens / 2) * tokens / replica.attention_share
+    attention = attention_flop(replica, prompt_tokens) * tokens / replica.attention_share
     payload = tokens * (model.hidden_size or 0) * ACTIVATION_BYTES
     return {
         Bound.BANDWIDTH: replica.expansion_s if replica.expands else touched_s,
@@ -34,8 +36,15 @@ def prefill_terms(replica: Replica, sequences: float, prompt_tokens: float) -> d
     }
 
 
+def attention_flop(replica: Replica, prompt_tokens: float) -> float:
+    """FLOPs of attention for each token of a prompt: to half of it in the mean, in an encoder to all of it."""
+    model = replica.reader.model
+    return attention_flop_per_token(model, prompt_tokens / (1 if is_encoder(model) else 2))
+
+
 def matrix_flop(replica: Replica, sequences: float, prompt_tokens: float) -> float:
     """FLOPs of the matrix products: all layers for each token, the output head once a prompt, the tower for images."""
+    replica = replica.reader
     head = min(head_params(replica.model), replica.multiplied_params)
     layers = 2 * (replica.multiplied_params - head) + replica.image_flop
     return sequences * (prompt_tokens * layers + 2 * head)

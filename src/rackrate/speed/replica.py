@@ -9,6 +9,7 @@ from rackrate.facts.accelerator import Accelerator, Precision
 from rackrate.facts.engine import Engine, Host, SpeedPolicy, TrainingPolicy
 from rackrate.facts.formats import WeightFormat
 from rackrate.facts.model import Model
+from rackrate.memory.encoder_decoder import source_copies
 from rackrate.memory.kv_cache import layer_bytes_per_token
 from rackrate.memory.stages import Stage
 from rackrate.memory.weights import parameter_groups, weight_bytes
@@ -16,8 +17,9 @@ from rackrate.speed import mechanisms
 from rackrate.speed.communication import Link, link
 from rackrate.speed.flops import multiplied_params
 from rackrate.speed.roofline import Rates, rates
+from rackrate.speed.sides import Side, decoder_side, encoder_side
 from rackrate.speed.towers import image_flop_per_token, params_inside
-from rackrate.values import Value
+from rackrate.values import Value, replace
 from rackrate.workload.layout import Layout
 from rackrate.workload.workload import Workload
 
@@ -48,6 +50,10 @@ class Replica(Value, frozen=True, kw_only=True):
     relative to 16-bit ones. ``vector_kernels``: small batches are multiplied outside the
     matrix units. ``multiplied_params`` are those of the text model; ``image_flop``:
     what the vision tower adds to a prompt token on average. ``trains``: how the engine trains, where it does.
+
+    Of an encoder-decoder this is the decoder, which writes ``beams`` for each
+    sequence and keeps ``source_copies`` of what was made of ``source_tokens``;
+    ``encoder`` is the other side, which reads.
     """
 
     model: Model
@@ -69,6 +75,15 @@ class Replica(Value, frozen=True, kw_only=True):
     vector_kernels: bool
     multiplied_params: float
     image_flop: float = 0.0
+    beams: int = 1
+    source_tokens: int = 0
+    source_copies: int = 1
+    encoder: Replica | None = None
+
+    @property
+    def reader(self) -> Replica:
+        """The side that reads prompts: the encoder, or the model itself."""
+        return self.encoder or self
 
     @property
     def layers(self) -> int:
@@ -169,7 +184,7 @@ def replica(workload: Workload, accelerator: Accelerator, layout: Layout, engine
     if isinstance(cache, Unknown):
         return cache
     inside = params_inside(model, workload.sight) if workload.serving is not None else 0.0
-    return Replica(
+    one = Replica(
         model=model,
         weights=weights,
         accelerator=accelerator,
@@ -189,6 +204,31 @@ def replica(workload: Workload, accelerator: Accelerator, layout: Layout, engine
         vector_kernels=own_kernels or weights.id.startswith("gguf"),
         multiplied_params=multiplied_params(model) - inside,
         image_flop=image_flop_per_token(workload),
+    )
+    return _two_sided(one, workload, engine) if model.is_encoder_decoder and workload.serving is not None else one
+
+
+def _two_sided(one: Replica, workload: Workload, engine: Engine) -> Replica:
+    """The decoder of an encoder-decoder, with its encoder beside it."""
+    serving = workload.serving
+    assert serving is not None
+    reads, writes = encoder_side(one.model, one.weights), decoder_side(one.model, one.weights)
+
+    def of(side: Side) -> Replica:
+        return replace(
+            one,
+            model=side.model,
+            read_bytes=side.read_bytes,
+            expert_bytes=0.0,
+            multiplied_params=side.multiplied_params,
+        )
+
+    return replace(
+        of(writes),
+        encoder=of(reads),
+        beams=serving.beams,
+        source_tokens=serving.prompt_tokens,
+        source_copies=source_copies(serving, engine.serving) if engine.serving is not None else 1,
     )
 
 

@@ -10,8 +10,8 @@ from rackrate.facts.engine import Engine
 from rackrate.speed import training
 from rackrate.speed.decode import cache_read_bytes, decode_step_s, decode_terms, sequences_in_pass
 from rackrate.speed.estimate_types import Bound, SpeedEstimate, longest
-from rackrate.speed.flops import attention_flop_per_token, model_flop_per_token
-from rackrate.speed.prefill import matrix_flop, prefill_s, prefill_terms, stages_at_once
+from rackrate.speed.flops import model_flop_per_token
+from rackrate.speed.prefill import attention_flop, matrix_flop, prefill_s, prefill_terms, stages_at_once
 from rackrate.speed.replica import Replica, replica, weight_bytes_touched
 from rackrate.speed.roofline import Rates
 from rackrate.speed.serving import spread_over
@@ -121,7 +121,7 @@ def _prefill(one: Replica, replicas: int, batch: float, serving: Serving) -> tup
         return ()
     tokens = batch * serving.prompt_tokens
     stages = stages_at_once(one, batch, serving.prompt_tokens)
-    attention = attention_flop_per_token(one.model, serving.prompt_tokens / 2) * tokens
+    attention = attention_flop(one, serving.prompt_tokens) * tokens
     flop = matrix_flop(one, batch, serving.prompt_tokens) + attention
     cards = one.layout.tensor * stages
     terms = prefill_terms(one, batch, serving.prompt_tokens)
@@ -129,7 +129,7 @@ def _prefill(one: Replica, replicas: int, batch: float, serving: Serving) -> tup
         part=Part.PREFILL,
         tokens=replicas * tokens,
         seconds=prefill_s(one, batch, serving.prompt_tokens),
-        memory_s=weight_bytes_touched(one, tokens) / (one.rates.bandwidth_bytes_per_s * cards),
+        memory_s=weight_bytes_touched(one.reader, tokens) / (one.rates.bandwidth_bytes_per_s * cards),
         arithmetic_s=flop / (one.rates.flop_per_s * cards),
         busy_s={bound: seconds / stages for bound, seconds in terms.items()},
     )

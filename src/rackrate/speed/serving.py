@@ -22,6 +22,8 @@ median (SpareCores/sc-inspector-data, vLLM 0.22 and 0.27).
 def cycle_s(replica: Replica, batch: float, serving: Serving) -> float:
     """Seconds in which each of ``batch`` requests in flight is served once: ``prefill(B il) + ol x step(B)``.
 
+    Of a request that is read in windows, one of them.
+
     A closed loop: a request that ends is followed by another. The context of a
     step is the prompt and half the output. Prefill and decode share the card
     (chunked or alternating), so that their times add.
@@ -40,7 +42,7 @@ def sequences_held(room: CacheRoom | None, serving: Serving, engine: Engine) -> 
     if room is None:
         return Unknown("the memory estimate has no KV cache")
     held = room.full_sequences
-    request = serving.prompt_tokens + serving.output_tokens
+    request = serving.output_tokens + (0 if serving.encoded else serving.prompt_tokens)
     if engine.serving is not None and engine.serving.memory_share is not None and request < room.context_tokens:
         held = max(held, int(room.tokens.likely // max(1, request)))
     return held if held >= 1 else Unknown("no sequence of the planned context fits in the KV cache")
@@ -55,7 +57,7 @@ def spread_over(replica: Replica, in_flight: int) -> tuple[int, float]:
 def requests_per_s(replica: Replica, in_flight: int, serving: Serving) -> float:
     """Requests that all replicas finish in a second with ``in_flight`` spread evenly over them."""
     _, batch = spread_over(replica, in_flight)
-    return in_flight / cycle_s(replica, batch, serving)
+    return in_flight / (cycle_s(replica, batch, serving) * serving.windows)
 
 
 def in_flight_for_load(replica: Replica, load: float, most: int, serving: Serving) -> int:
@@ -106,7 +108,8 @@ def ceiling_requests_per_s(replica: Replica, batch: float, serving: Serving) -> 
     flop = 2 * replica.multiplied_params * sequences_in_pass(replica, batch) * output
     if serving.prompt_tokens:
         flop += matrix_flop(replica, batch, serving.prompt_tokens) / stages
-    return batch / max(output * shortest_step_s(replica, batch, serving), flop / (replica.rates.flop_per_s * cards))
+    shortest = max(output * shortest_step_s(replica, batch, serving), flop / (replica.rates.flop_per_s * cards))
+    return batch / (shortest * serving.windows)
 
 
 def shortest_step_s(replica: Replica, batch: float, serving: Serving) -> float:
@@ -147,7 +150,7 @@ def served(replica: Replica, asked: int, held: int, serving: Serving) -> Serving
     return ServingSpeed(
         first_token_s=first,
         per_user_tokens_per_s=Range.exact(serving.output_tokens / generating),
-        output_tokens_per_s=Range.exact(rate * serving.output_tokens),
+        output_tokens_per_s=Range.exact(rate * serving.output_tokens * serving.windows),
         requests_per_s=Range.exact(rate),
         concurrency=in_flight,
     )

@@ -28,6 +28,9 @@ EAGER_SPREAD = 0.25
 """The same of decode where the host launches kernel by kernel: hosts differ."""
 
 
+TWO_SIDED_SPREAD = 1.0
+"""The same of every phase of an encoder-decoder: no published row was fitted, a factor of two either way."""
+
 PACKED_SPREAD = 0.35
 """The same of decode with weights under 8 bits outside llama.cpp: kernels differ by engine and version."""
 
@@ -48,6 +51,8 @@ def inference_spread(phase: Phase, engine: Engine, accelerator: Accelerator, one
     if phase is Phase.DECODE:
         packed = PACKED_SPREAD if is_packed(one.weights) and not one.vector_kernels else 0.0
         usual = max(usual, packed, EAGER_SPREAD if one.eager else 0.0)
+    if one.model.is_encoder_decoder:
+        return max(usual, TWO_SIDED_SPREAD)
     measured = kind_of(accelerator) in engine.speed.measured_on and not one.rates.emulated
     return usual * (1.0 if measured else UNMEASURED_WIDER)
 

@@ -14,12 +14,24 @@ from rackrate.units import GB
 from rackrate.workload.caches import cache_types, cached_as, why_not
 from rackrate.workload.draft import Draft
 from rackrate.workload.resolve import Chosen
-from rackrate.workload.workload import NOT_HOSTED, Checkpointing, Images, Pictured, Seen, Serving, Task, Training, Use
+from rackrate.workload.workload import (
+    NOT_HOSTED,
+    WINDOW_S,
+    Checkpointing,
+    Images,
+    Pictured,
+    Seen,
+    Serving,
+    Task,
+    Training,
+    Use,
+)
 
 _TOKENS_PER_PRETRAIN_STEP = 2**21  # GPT-3 6.7B and 13B: arXiv 2005.14165, table 2.1
 _TOKENS_PER_PARAMETER = 20  # arXiv 2203.15556
 _FINE_TUNE_TOKENS = 10e6
 _PROMPT_TOKENS, _OUTPUT_TOKENS = 1024, 128  # vllm-project/vllm vllm/benchmarks/datasets.py, RandomDataset
+_WINDOW_TOKENS = 448  # openai/whisper whisper/model.py ModelDimensions, n_text_ctx
 _FIRST_TOKEN_S, _S_PER_OUTPUT_TOKEN = 0.45, 0.04  # mlcommons/inference_policies, Llama 2 70B interactive
 _MEDIAN = 50
 _CHECKPOINT_BYTES_PER_PARAM = 14  # 16-bit weights, FP32 master weights and two FP32 moments
@@ -151,15 +163,20 @@ def _modules_to_save(draft: Draft, chosen: Chosen) -> tuple[str, ...]:
 
 def decide_serving(draft: Draft, chosen: Chosen, *, online: bool) -> Serving:
     """The sizes of an inference job, with the defaults of the key table."""
-    seen = _seen(draft, chosen)
-    prompt, output, context = _request_tokens(draft, chosen.model, seen.tokens if seen is not None else 0)
+    seen, sounds = _seen(draft, chosen), chosen.model.encoder_positions is not None
+    if sounds:
+        prompt, output, context = _window_tokens(draft, chosen)
+    else:
+        prompt, output, context = _request_tokens(draft, chosen.model, seen.tokens if seen is not None else 0)
     first_ms, token_ms = draft.number("serving.first_token_ms"), draft.number("serving.output_token_ms")
     first_s, token_s = (None if ms is None else ms / 1000 for ms in (first_ms, token_ms))
     rate = draft.number("serving.requests_per_s")
     if rate is None:
         concurrency = _usual_concurrency(draft, chosen.engine, online=online)
     else:
-        flying = requests_in_flight(rate, first_s or _FIRST_TOKEN_S, token_s or _S_PER_OUTPUT_TOKEN, output)
+        windows = math.ceil((draft.number("serving.audio_seconds") or 1) / WINDOW_S) if sounds else 1
+        times = windows * (first_s or _FIRST_TOKEN_S), token_s or _S_PER_OUTPUT_TOKEN
+        flying = requests_in_flight(rate, *times, output * windows)
         concurrency = draft.choose("serving.concurrency", flying, "little_law")
     serving = Serving(
         online=online,
@@ -175,8 +192,39 @@ def decide_serving(draft: Draft, chosen: Chosen, *, online: bool) -> Serving:
         seen=seen,
         percentile=int(draft.text("serving.percentile") or _MEDIAN),
         length_spread=draft.number("serving.length_spread") or 0.0,
+        encoded=chosen.model.is_encoder_decoder,
+        beams=_beams(draft, chosen),
+        audio_seconds=draft.choose("serving.audio_seconds", float(WINDOW_S), "one_window") if sounds else None,
     )
     return _cached(draft, chosen, serving)
+
+
+def _beams(draft: Draft, chosen: Chosen) -> int:
+    """Beams of an encoder-decoder: as many as said, else the engine's own number."""
+    if not chosen.model.is_encoder_decoder:
+        return 1
+    usual = chosen.engine.serving.default_beams if chosen.engine.serving is not None else 1
+    return draft.choose("serving.beams", usual, "engine_beams")
+
+
+def _window_tokens(draft: Draft, chosen: Chosen) -> tuple[int, int, int]:
+    """Positions of the encoder, output and planned context of one window of sound.
+
+    The encoder reads the same number of positions whatever the sound; the
+    context that is asked for is the decoder's alone. Engines that plan for the
+    model's maximum take it, and so do windows that follow each other one by one,
+    whose decoder is given the text before (SYSTRAN/faster-whisper
+    faster_whisper/transcribe.py, get_prompt: up to half the context); windows in
+    a batch stand for themselves.
+    """
+    model, policy = chosen.model, chosen.engine.serving
+    most, positions = model.max_context or _WINDOW_TOKENS, model.encoder_positions or 0
+    longest = draft.number("serving.context_tokens") or most
+    output = draft.choose("serving.output_tokens", min(_OUTPUT_TOKENS, int(longest)), "spoken_window")
+    lone = (draft.number("serving.concurrency") or 1) == 1 or (policy is not None and policy.default_context == "model")
+    usual, why = (max(most, output), "longest_transcript") if lone else (output, "prompt_and_output")
+    planned = draft.choose("serving.context_tokens", usual, why)
+    return positions, output, positions + planned
 
 
 def _seen(draft: Draft, chosen: Chosen) -> Seen | None:

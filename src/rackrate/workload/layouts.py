@@ -70,6 +70,8 @@ def _serving(model: Model, engine: Engine, gpus: int) -> list[Layout]:
     """
     sizes = [n for n in _divisors(gpus) if n == gpus or "data" in engine.parallel]
     found = [Layout(tensor=n, data=gpus // n) for n in sizes if n == 1 or _splits(model, engine, n)]
+    if model.is_encoder_decoder:  # a split by layers is not counted for two sides
+        return found
     if gpus > 1 and "pipeline" in engine.parallel and gpus <= (model.layers or 0):
         found.append(Layout(pipeline=gpus))
     return found + _layer_splits(model, engine, sizes, gpus)
@@ -98,7 +100,7 @@ def _training(model: Model, training: Training, engine: Engine, gpus: int, *, ad
         if _fills(training, gpus // n) and (n == gpus or "data" in engine.parallel)
         for stage in (stages if n == 1 else stages[-1:])
     ]
-    if "zero" not in engine.parallel:
+    if "zero" not in engine.parallel and not model.is_encoder_decoder:
         sizes = [n for n in _divisors(gpus) if _fills(training, gpus // n) and (n == gpus or "data" in engine.parallel)]
         found += _layer_splits(model, engine, sizes, gpus)
     return found

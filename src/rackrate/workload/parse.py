@@ -200,7 +200,7 @@ def _warn_of_context(draft: Draft, workload: Workload, engine: Engine) -> None:
     if workload.training is not None:
         path, planned, by_engine = "training.sequence_tokens", workload.training.sequence_tokens, 0
     if workload.serving is not None:
-        planned = workload.serving.context_tokens
+        planned = workload.serving.cached_tokens if workload.serving.encoded else workload.serving.context_tokens
     if most is not None and planned > most:
         draft.warning(
             path,

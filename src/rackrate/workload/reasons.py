@@ -49,6 +49,10 @@ REASONS = {
     "usual_request": "vLLM's benchmark request, 1024 tokens in and 128 out "
     "(vllm-project/vllm vllm/benchmarks/datasets.py, RandomDataset)",
     "requests_alike": "all requests alike, as in vLLM's random benchmark; chats differ, and their slowest wait longer",
+    "engine_beams": "the beams that the engine searches with unless told otherwise",
+    "one_window": "one window of Whisper (arXiv 2212.04356, section 2.1)",
+    "spoken_window": "about four tokens a second of speech: 160 words a minute, 1.3 tokens each, and marks of time",
+    "longest_transcript": "room for the longest transcript of a window that the model writes",
     "square_image": "a square of about a megapixel; where the model resizes images, tokens grow with their area",
     "fills_context": "requests as long as the context asked for",
     "prompt_and_output": "the longest request is the typical one",

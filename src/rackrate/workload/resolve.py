@@ -66,9 +66,9 @@ def resolve(draft: Draft, task: Task, vendors: tuple[str, ...], book: FactBook) 
     if weights is None:
         weights = _default_format(draft, _format_wishes(task, model, precision), engine, book)
     if engine is None:
-        engine = _default_engine(draft, _engine_task(task, model, book), weights, vendors, book)
-    elif weights.id not in engine.weight_formats:
-        _refuse_pair(draft, engine, weights, book)
+        engine = _default_engine(draft, (_engine_task(task, model, book), model, weights), vendors, book)
+    else:
+        _check_pair(draft, (task, model, weights), engine, book)
     pipeline = book.pipeline_of(model) if task is Task.DIFFUSION or task.trains else None
     if pipeline is not None:  # downloads and disks hold all networks, not the denoiser alone
         model = replace(model, params_total=pipeline.params_total)
@@ -174,6 +174,16 @@ def _check_pipeline(draft: Draft, model: Model, book: FactBook) -> None:
 
 def _check_model(draft: Draft, task: Task, model: Model, book: FactBook) -> None:
     """Memory follows from the numbers of a decoder or an encoder; other models wait for formulas of their own."""
+    if model.is_encoder_decoder and not (model.encoder_layers and model.decoder_layers):
+        draft.problem(
+            "model",
+            Code.MISSING_VALUE,
+            f"{model.id} without the number of layers of its encoder and of its decoder",
+            "encoder_layers and decoder_layers",
+            "give its config.json as the model, or a row of your own in models.csv with both columns",
+        )
+        return
+    _check_sound(draft, task, model)
     sized = None not in (model.hidden_size, model.layers, model.attention_heads, model.vocab_size)
     cached = model.generates_text and None not in (model.kv_heads, model.head_dim, model.layers_full)
     if not sized or not (task.trains or cached or model.only_encodes):
@@ -234,6 +244,46 @@ def _check_format(draft: Draft, task: Task, weights: WeightFormat) -> None:
         )
 
 
+def _check_pair(draft: Draft, work: tuple[Task, Model, WeightFormat], engine: Engine, book: FactBook) -> None:
+    """An engine must load the format, and have code for the sides of the model that is modelled."""
+    task, model, weights = work
+    if weights.id not in engine.weight_formats:
+        _refuse_pair(draft, engine, weights, book)
+        return
+    if engine.runs(model):
+        return
+    able = [e.id for e in map(book.engine, book.engine_ids) if task in e.tasks and e.runs(model)]
+    draft.problem(
+        "engine",
+        Code.NOT_YET,
+        f"{engine.id} for {model.id}, which has an encoder and a decoder",
+        f"an engine whose encoder-decoders are counted: {', '.join(able) or 'none for this task'}",
+        f"choose one of them, or leave the engine out, for {task}",
+    )
+
+
+def _check_sound(draft: Draft, task: Task, model: Model) -> None:
+    """Seconds of sound, beams and prompts have a meaning for some models alone."""
+    if task.trains:
+        return
+    wrong = {
+        "serving.audio_seconds": (model.encoder_positions is None, "a model that transcribes, such as Whisper"),
+        "serving.beams": (
+            not model.is_encoder_decoder,
+            "an encoder-decoder; more concurrency stands for beams of others",
+        ),
+        "serving.prompt_tokens": (
+            model.encoder_positions is not None,
+            "serving.audio_seconds: windows are of one length",
+        ),
+    }
+    for path, (unfit, expected) in wrong.items():
+        if path in draft and unfit:
+            draft.problem(
+                path, Code.CONFLICT, f"{path} for {model.id}", expected, "leave it out, or choose another model"
+            )
+
+
 def _refuse_pair(draft: Draft, engine: Engine, weights: WeightFormat, book: FactBook) -> None:
     able = [e.id for e in map(book.engine, book.engine_ids) if weights.id in e.weight_formats]
     draft.problem(
@@ -288,9 +338,10 @@ def _default_format(
 
 
 def _default_engine(
-    draft: Draft, task: str, weights: WeightFormat, vendors: tuple[str, ...], book: FactBook
+    draft: Draft, work: tuple[str, Model, WeightFormat], vendors: tuple[str, ...], book: FactBook
 ) -> Engine | None:
-    """The most used engine that does the task, loads the format and runs on an allowed vendor's cards."""
+    """The most used engine that does the task, loads model and format and runs on an allowed vendor's cards."""
+    task, model, weights = work
     own = _OWN_ENGINES.get(weights.id.partition("-")[0], "")
     usual = [engine_id for engine_id in (own, *_USUAL_ENGINES.get(task, ())) if engine_id in book.engine_ids]
     for engine in map(book.engine, dict.fromkeys((*usual, *book.engine_ids))):
@@ -298,6 +349,7 @@ def _default_engine(
             task in engine.tasks
             and weights.id in engine.weight_formats
             and (not vendors or set(vendors) & engine.vendors)
+            and engine.runs(model)
         ):
             draft.assume("engine", engine.id, "format_engine" if engine.id == own else "usual_engine")
             return engine

@@ -75,12 +75,14 @@ def _training(training: Training, *, adapters: bool) -> dict[str, Setting | None
 def _serving(serving: Serving) -> dict[str, Setting | None]:
     return {
         "serving.mode": "online" if serving.online else "offline",
-        "serving.prompt_tokens": serving.prompt_tokens - serving.image_tokens,
+        "serving.prompt_tokens": None if serving.audio_seconds else serving.prompt_tokens - serving.image_tokens,
         "serving.images_per_request": serving.seen.count if serving.seen else None,
         "serving.image_width": serving.seen.width if serving.seen else None,
         "serving.image_height": serving.seen.height if serving.seen else None,
         "serving.output_tokens": serving.output_tokens,
-        "serving.context_tokens": serving.context_tokens,
+        "serving.context_tokens": serving.cached_tokens if serving.audio_seconds else serving.context_tokens,
+        "serving.beams": serving.beams if serving.encoded else None,
+        "serving.audio_seconds": serving.audio_seconds,
         "serving.concurrency": serving.concurrency,
         "serving.requests_per_s": serving.requests_per_s,
         "serving.requests": serving.requests,

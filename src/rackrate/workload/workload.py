@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from datetime import timedelta
 from enum import StrEnum
 
@@ -130,6 +131,10 @@ class Seen(Value, frozen=True, kw_only=True):
         return self.count * self.sight.image_tokens(self.width, self.height)
 
 
+WINDOW_S = 30
+"""Seconds of sound that Whisper reads at a time (arXiv 2212.04356, section 2.1)."""
+
+
 class Serving(Value, frozen=True, kw_only=True):
     """Sizes of an inference job.
 
@@ -143,6 +148,11 @@ class Serving(Value, frozen=True, kw_only=True):
     ``prompt_tokens`` count those of the images ``seen``. ``cache_bits`` of a
     value in the KV cache, scales included, where ``cache`` is the type of keys
     and of values, unless ``value_cache`` says another for these.
+
+    ``encoded``: the model has an encoder, whose positions ``prompt_tokens``
+    count, and its cache grows with what the decoder writes alone. ``beams`` are
+    written at a time for each sequence. ``audio_seconds`` of a request are read
+    in windows, one after the other: all other sizes are then of one window.
     """
 
     online: bool
@@ -161,6 +171,21 @@ class Serving(Value, frozen=True, kw_only=True):
     seen: Seen | None = None
     percentile: int = 50
     length_spread: float = 0.0
+    encoded: bool = False
+    beams: int = 1
+    audio_seconds: float | None = None
+
+    @property
+    def cached_tokens(self) -> int:
+        """Tokens of one full sequence that the cache has to have room for."""
+        if self.encoded:
+            return max(self.context_tokens - self.prompt_tokens, self.output_tokens, 1)
+        return max(self.context_tokens, self.prompt_tokens + self.output_tokens, 1)
+
+    @property
+    def windows(self) -> int:
+        """Windows that one request is read in; 1 where it is not sound."""
+        return 1 if self.audio_seconds is None else max(1, math.ceil(self.audio_seconds / WINDOW_S))
 
     @property
     def image_tokens(self) -> int:

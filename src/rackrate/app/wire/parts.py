@@ -104,6 +104,8 @@ class WorkloadDoc(Part, frozen=True, kw_only=True):
     offload: str | None = None
     prompt_tokens: int | None = None
     output_tokens: int | None = None
+    audio_seconds: float | None = None
+    beams: int | None = None
     concurrency: int | None = None
     requests: float | None = None
     requests_per_s: float | None = None

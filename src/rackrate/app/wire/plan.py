@@ -53,6 +53,7 @@ class SpeedDoc(Part, frozen=True, kw_only=True):
     first_token_s: RangeDoc | None = None
     per_user_tokens_per_s: RangeDoc | None = None
     requests_per_s: RangeDoc | None = None
+    audio_s_per_s: RangeDoc | None = None
     step_s: RangeDoc | None = None
     model_flop_utilisation: RangeDoc | None = None
     images_per_s: RangeDoc | None = None

@@ -119,6 +119,7 @@ class MachineSpeedDoc(Part, frozen=True, kw_only=True):
     over the ratio of the cards. ``hours`` is start-up and work together, null
     where the work has no end or no size. ``changes`` would make it fit. ``load``
     and ``highest_load`` are there where serving was simulated.
+    ``audio_s_per_s`` are seconds of sound transcribed in a second.
     """
 
     gpus: int
@@ -154,6 +155,7 @@ class MachineSpeedDoc(Part, frozen=True, kw_only=True):
     ceiling_images_per_s: float | None = None
     load: LoadDoc | None = None
     highest_load: HighestLoadDoc | None = None
+    audio_s_per_s: RangeDoc | None = None
 
 
 class CardSpeedDoc(Part, frozen=True, kw_only=True):

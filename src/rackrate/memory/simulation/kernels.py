@@ -89,6 +89,8 @@ class Card(TorchFunctionMode):
             return args[0].to(DEVICE)
         if func is torch.Tensor.to or func is torch.device:
             args = [args[0], *map(_device, args[1:])] if func is torch.Tensor.to else [*map(_device, args)]
+        if func is functional.dropout and args and args[0].device.type == DEVICE:
+            return _dropout(*args, **named)
         if func is _SDPA and args and args[0].device.type == DEVICE:
             return self.attention(*args, **named)
         args = self._autocast.cast(func, args)
@@ -106,6 +108,20 @@ class Card(TorchFunctionMode):
     def linear(self, *args: Any, **named: Any) -> Any:
         """A linear layer, in the type that autocast wants."""
         return _LINEAR(*self._autocast.cast(_LINEAR, args), **named)
+
+
+def _dropout(values: torch.Tensor, *more: Any, **named: Any) -> torch.Tensor:
+    """Dropout as a card does it: a byte of mask for each value (aten/src/ATen/native/Dropout.cpp, native_dropout)."""
+    share, training, in_place = [*more, *_DROPOUT[len(more) :]]
+    share, training = named.get("p", share), named.get("training", training)
+    if not training or not share:
+        return values
+    dropped = torch.native_dropout(values, share, training)[0]
+    return values.copy_(dropped) if named.get("inplace", in_place) else dropped
+
+
+_DROPOUT = (0.5, True, False)
+"""What torch.nn.functional.dropout takes for granted: the share, whether it trains, whether it works in place."""
 
 
 _SDPA, _LINEAR = functional.scaled_dot_product_attention, functional.linear

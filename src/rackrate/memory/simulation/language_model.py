@@ -7,7 +7,13 @@ from typing import Any
 import torch
 from torch import nn
 from torch.utils._python_dispatch import _disable_current_modes
-from transformers import AttentionInterface, AutoConfig, AutoModelForCausalLM
+from transformers import (
+    AttentionInterface,
+    AutoConfig,
+    AutoModelForCausalLM,
+    AutoModelForSeq2SeqLM,
+    AutoModelForSpeechSeq2Seq,
+)
 from transformers.masking_utils import AttentionMaskInterface
 
 from rackrate.memory.estimate_types import Phase
@@ -41,17 +47,25 @@ def model_of(job: Job) -> Any:
     values = dict(job.config)
     kind = str(values.get("model_type", ""))
     config = AutoConfig.for_model(kind, **{key: value for key, value in values.items() if key not in _LEFT_OUT})
-    attention = _attention(config) if job.attention == "flash" else job.attention
+    classes = _classes(config, job)
+    attention = _attention(classes, config) if job.attention == "flash" else job.attention
     with _disable_current_modes(), torch.device(DEVICE):
-        model = AutoModelForCausalLM.from_config(config, dtype=getattr(torch, job.dtype), attn_implementation=attention)
+        model = classes.from_config(config, dtype=getattr(torch, job.dtype), attn_implementation=attention)
         if job.adapters is not None and not add_adapters(model, job.adapters):
             raise ValueError(f"{kind} has no linear layer named {', '.join(job.adapters.targets)}")
     return model
 
 
-def _attention(config: Any) -> str:
+def _classes(config: Any, job: Job) -> Any:
+    """The classes that transformers has for this kind of model."""
+    if not job.source_tokens:
+        return AutoModelForCausalLM
+    return AutoModelForSpeechSeq2Seq if hasattr(config, "num_mel_bins") else AutoModelForSeq2SeqLM
+
+
+def _attention(classes: Any, config: Any) -> str:
     """Flash attention under the name by which this model takes it: from the registry, or in torch's own function."""
-    kind = AutoModelForCausalLM._model_mapping[type(config)]
+    kind = classes._model_mapping[type(config)]
     return ATTENTION if getattr(kind, "_supports_attention_backend", False) else "sdpa"
 
 
@@ -65,18 +79,27 @@ def _training(model: Any, job: Job, recorder: Recorder) -> Step:
     _mark_loss(model, recorder)
     optimizer = _optimizer([weight for weight in model.parameters() if weight.requires_grad], job.optimizer)
     ids = torch.zeros(job.batch, job.tokens, dtype=torch.long, device=DEVICE)
-    mask = torch.ones_like(ids)
+    inputs = _read(model, job) if job.source_tokens else {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
     narrow = getattr(torch, job.autocast) if job.autocast else None
 
     def step() -> None:
         for _ in range(min(job.accumulation, 2)):  # the second has gradients from the start, as every later one
             with torch.autocast("cuda", dtype=narrow or torch.bfloat16, enabled=narrow is not None):
-                loss = model(input_ids=ids, attention_mask=mask, labels=ids, use_cache=False).loss
+                loss = model(**inputs, labels=ids, use_cache=False).loss
             loss.backward()
         optimizer.step()
         optimizer.zero_grad()
 
     return step
+
+
+def _read(model: Any, job: Job) -> dict[str, torch.Tensor]:
+    """What an encoder reads: a spectrogram, or tokens without padding."""
+    if hasattr(model.config, "num_mel_bins"):
+        frames = (job.batch, model.config.num_mel_bins, 2 * job.source_tokens)
+        return {"input_features": torch.zeros(frames, dtype=model.dtype, device=DEVICE)}
+    ids = torch.zeros(job.batch, job.source_tokens, dtype=torch.long, device=DEVICE)
+    return {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
 
 
 def _mark_loss(model: Any, recorder: Recorder) -> None:

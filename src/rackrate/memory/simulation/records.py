@@ -74,6 +74,8 @@ class Job(Value, frozen=True, kw_only=True):
     Training: ``accumulation`` times ``batch`` sequences of ``tokens`` make an
     optimizer step. Inference:
     ``batch`` prompts of ``tokens``, then ``output_tokens`` more, one at a time.
+    With ``source_tokens`` an encoder reads that many positions for each
+    sequence, and ``tokens`` are the decoder's.
     ``dtype`` is torch's name of the weights' type; ``autocast`` the type that
     FP32 weights are computed in, empty for none. ``optimizer``: an id such as
     ``adamw``, with ``-foreach`` (PyTorch's default on a card), ``-fused`` or
@@ -85,6 +87,7 @@ class Job(Value, frozen=True, kw_only=True):
     batch: int
     tokens: int
     output_tokens: int = 0
+    source_tokens: int = 0
     accumulation: int = 1
     dtype: str = "bfloat16"
     autocast: str = ""
