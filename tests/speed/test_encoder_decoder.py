@@ -11,6 +11,7 @@ from rackrate.speed.estimate import estimate
 from rackrate.speed.prefill import attention_flop, matrix_flop, prefill_s
 from rackrate.speed.replica import replica
 from rackrate.speed.roofs import roofs
+from rackrate.speed.simulation.run import server
 from rackrate.workload.layout import Layout
 
 SINGLE = Layout()
@@ -97,3 +98,10 @@ def test_no_part_is_above_its_ceiling(book, card):
         found = roofs(workload, card, SINGLE, book.engine(name), speed(book, card, workload))
         assert not isinstance(found, Unknown)
         assert all(part.tokens_per_s.likely <= part.ceiling_tokens_per_s for part in found.parts)
+
+
+def test_steps_are_not_simulated(book, card):
+    workload = work(book, LARGE)
+    engine = book.engine(workload.engine_id)
+    room = memory_of(workload, card, SINGLE, engine).cache
+    assert isinstance(server(one(book, card, workload), engine, workload.serving, room), Unknown)

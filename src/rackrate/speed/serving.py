@@ -22,11 +22,10 @@ median (SpareCores/sc-inspector-data, vLLM 0.22 and 0.27).
 def cycle_s(replica: Replica, batch: float, serving: Serving) -> float:
     """Seconds in which each of ``batch`` requests in flight is served once: ``prefill(B il) + ol x step(B)``.
 
-    Of a request that is read in windows, one of them.
-
     A closed loop: a request that ends is followed by another. The context of a
     step is the prompt and half the output. Prefill and decode share the card
-    (chunked or alternating), so that their times add.
+    (chunked or alternating), so that their times add. Of a request that is read
+    in windows, this is one of them.
     """
     context = serving.prompt_tokens + serving.output_tokens / 2
     step = decode_step_s(replica, batch, context)

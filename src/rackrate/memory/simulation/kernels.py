@@ -112,16 +112,15 @@ class Card(TorchFunctionMode):
 
 def _dropout(values: torch.Tensor, *more: Any, **named: Any) -> torch.Tensor:
     """Dropout as a card does it: a byte of mask for each value (aten/src/ATen/native/Dropout.cpp, native_dropout)."""
-    share, training, in_place = [*more, *_DROPOUT[len(more) :]]
-    share, training = named.get("p", share), named.get("training", training)
-    if not training or not share:
+    how = {**_DROPOUT, **dict(zip(_DROPOUT, more, strict=False)), **named}
+    if not how["training"] or not how["p"]:
         return values
-    dropped = torch.native_dropout(values, share, training)[0]
-    return values.copy_(dropped) if named.get("inplace", in_place) else dropped
+    dropped = torch.native_dropout(values, how["p"], how["training"])[0]
+    return values.copy_(dropped) if how["inplace"] else dropped
 
 
-_DROPOUT = (0.5, True, False)
-"""What torch.nn.functional.dropout takes for granted: the share, whether it trains, whether it works in place."""
+_DROPOUT: dict[str, Any] = {"p": 0.5, "training": True, "inplace": False}
+"""What torch.nn.functional.dropout takes for granted."""
 
 
 _SDPA, _LINEAR = functional.scaled_dot_product_attention, functional.linear

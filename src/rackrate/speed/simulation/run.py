@@ -31,6 +31,8 @@ def server(
     one: Replica, engine: Engine, serving: Serving, room: CacheRoom | None, speculation: Speculation | None = None
 ) -> Server | Unknown:
     """The server that ``one`` replica's engine makes of its cache, with the sequences that were asked for at least."""
+    if serving.encoded:
+        return Unknown("steps of an encoder-decoder are not simulated: its encoder reads apart from them")
     held = sequences_held(room, serving, engine)
     if isinstance(held, Unknown):
         return held
