@@ -165,6 +165,13 @@ def test_a_split_by_layers_is_refused_and_none_is_tried(book, card):
     assert all(layout.pipeline == 1 for layout in tried)
 
 
+def test_a_quantised_cache_of_both_sides_is_refused(book, card):
+    workload = work(book, LARGE, cache_precision="fp8")
+    found = estimate(workload, card, SINGLE, book.engine("vllm"))
+    assert isinstance(found, Unknown)
+    assert "quantised cache" in found.reason
+
+
 def test_what_would_make_it_fit_keeps_to_windows(book):
     small = card_of(6_144)
     workload = work(book, LARGE, engine="transformers", concurrency=16, beams=5)

@@ -70,6 +70,9 @@ def _missing(model: Model, task: Task) -> Unknown | None:
     return None
 
 
+_PLAIN_BITS = 16
+
+
 def _one_sided(workload: Workload, layout: Layout, engine: Engine) -> Unknown | None:
     """What stands against counting both sides of an encoder-decoder, if it is one."""
     model = workload.model
@@ -81,6 +84,6 @@ def _one_sided(workload: Workload, layout: Layout, engine: Engine) -> Unknown | 
         return Unknown(f"how {engine.id} runs {model.id}, which has an encoder and a decoder, is not known")
     if layout.pipeline > 1:
         return Unknown(f"{model.id} has an encoder and a decoder: a split by layers is not counted")
-    if workload.serving is not None and workload.serving.cache is not None:
+    if workload.serving is not None and workload.serving.cache_bits < _PLAIN_BITS:
         return Unknown(f"{model.id} has an encoder and a decoder: a quantised cache is not counted")
     return None
