@@ -82,8 +82,10 @@ def _one_sided(workload: Workload, layout: Layout, engine: Engine) -> Unknown | 
         return Unknown(f"{model.id}: the layers of its encoder and of its decoder are not known")
     if not engine.runs(model):
         return Unknown(f"how {engine.id} runs {model.id}, which has an encoder and a decoder, is not known")
-    if layout.pipeline > 1:
-        return Unknown(f"{model.id} has an encoder and a decoder: a split by layers is not counted")
-    if workload.serving is not None and workload.serving.cache_bits < _PLAIN_BITS:
-        return Unknown(f"{model.id} has an encoder and a decoder: a quantised cache is not counted")
-    return None
+    against = {
+        "training both is": workload.training is not None,
+        "a split by layers is": layout.pipeline > 1,
+        "a quantised cache is": workload.serving is not None and workload.serving.cache_bits < _PLAIN_BITS,
+    }
+    found = next((what for what, there in against.items() if there), "")
+    return Unknown(f"{model.id} has an encoder and a decoder: {found} not counted") if found else None
