@@ -6,6 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from rackrate.facts.architecture.read import rotary_positions
+from rackrate.facts.architecture.reader import Reader
+from rackrate.facts.architecture.vision import tower_shape
 from rackrate.facts.bundled import load
 from rackrate.facts.model import Tower
 from rackrate.facts.sight_rules import RULES
@@ -92,3 +95,69 @@ def test_a_thin_image_still_makes_a_token():
     assert SIGHTS["gemma-4"].look(10, 20_000).made == 280
     assert SIGHTS["qwen2-vl"].look(28, 28 * 150).made >= 150
     assert replace(SIGHTS["gemma-4"], fixed=70).look(640, 480).made <= 70
+
+
+@pytest.mark.parametrize(
+    ("config", "tower"),
+    [
+        # under the names that families give them: Qwen2-VL, Qwen2.5-VL, InternVL, Kimi K2.5, Llama 3.2 Vision
+        (
+            {"embed_dim": 1280, "depth": 32, "mlp_ratio": 4, "hidden_size": 3584, "patch_size": 14},
+            (1280, 5120, 32, 0, 14),
+        ),
+        ({"hidden_size": 1280, "depth": 32, "intermediate_size": 3420, "patch_size": 14}, (1280, 3420, 32, 0, 14)),
+        (
+            {
+                "hidden_size": 3200,
+                "num_hidden_layers": 45,
+                "intermediate_size": 12800,
+                "image_size": [448, 448],
+                "patch_size": [14, 14],
+            },
+            (3200, 12800, 45, 448, 14),
+        ),
+        ({"vt_hidden_size": 1152, "vt_num_hidden_layers": 27, "vt_intermediate_size": 4304}, (1152, 4304, 27, 0, 0)),
+        ({"hidden_size": 1280, "num_hidden_layers": 32, "num_global_layers": 8}, (1280, 0, 40, 0, 0)),
+        ({"model_name": "a name of another library"}, (0, 0, 0, 0, 0)),
+    ],
+)
+def test_the_tower_of_a_configuration_is_read(config, tower):
+    found = tower_shape(Reader({"vision_config": config}, "a test"))
+    assert (found.width, found.feed, found.layers, found.side, found.patch) == tower
+
+
+def test_a_configuration_without_a_tower_has_none():
+    assert tower_shape(Reader({"hidden_size": 64}, "a test")) is None
+
+
+def test_internvl_says_its_tile_and_smolvlm_its_merge_outside_the_tower():
+    found = tower_shape(Reader({"vision_config": {"patch_size": 16}, "force_image_size": 448}, "a test"))
+    assert found.side == 448
+    found = tower_shape(Reader({"vision_config": {"image_size": 512}, "scale_factor": 4}, "a test"))
+    assert (found.side, found.merge) == (512, 4)
+
+
+@pytest.mark.parametrize(
+    ("text", "positions"),
+    [
+        # Gemma 3, as transformers 4 and 5 write it: eight times 131,072, and 131,072 for windows
+        ({"rope_scaling": {"rope_type": "linear", "factor": 8.0}, "rope_local_base_freq": 10000.0}, 9 * 131_072),
+        (
+            {
+                "rope_parameters": {
+                    "full_attention": {"rope_type": "linear", "factor": 8.0},
+                    "sliding_attention": {"rope_type": "default"},
+                }
+            },
+            9 * 131_072,
+        ),
+        ({"rope_scaling": {"type": "linear", "factor": 4}}, 4 * 131_072),
+        ({"rope_scaling": {"rope_type": "yarn", "factor": 4}}, None),
+        ({"rope_scaling": {"rope_type": "linear", "factor": 1e99}}, None),
+        ({"rope_scaling": None}, None),
+        ({}, None),
+    ],
+)
+def test_linear_scaling_stretches_tables_of_angles(text, positions):
+    assert rotary_positions(Reader({"text_config": text}, "a test"), 131_072) == positions
+    assert rotary_positions(Reader(text, "a test"), 131_072) == positions

@@ -56,6 +56,7 @@ TYPES: dict[str, Type] = {
     "phimoe": Type(Style(norm=2, qkv="attention_bias", out="attention_bias"), Experts(all=True)),
     "gpt_oss": Type(Style(qkv=True, out=True), Experts(router_bias=True, bias=True, all=True)),
     "glm4_moe": Type(Style(qkv="attention_bias", qk_norm="head", qk_if="use_qk_norm")),
+    "glm4v_moe_text": Type(Style(qkv="+attention_bias")),
     "llama4_text": Type(Style(qkv="attention_bias", out="attention_bias"), Experts(one_shared=True)),
     "minimax_m2": Type(Style(qk_norm="width"), Experts(all=True)),
     "minimax_m3": Type(Style(qk_norm="head")),

@@ -26,6 +26,7 @@ _SAME = {
     "gemma3": "gemma3_text",
     "gemma4": "gemma4_text",
     "gemma3n": "gemma3n_text",
+    "glm4v_text": "glm4",
     "llama4": "llama4_text",
     "kimi_k25": "deepseek_v3",
     "phi4": "phi3",
@@ -96,6 +97,28 @@ def pipeline_of(
     return replace(made, pipeline=replace(shape, id=id)) if isinstance(made, Model) and shape is not None else made
 
 
+def rotary_positions(reader: Reader, context: int | None) -> int | None:
+    """Positions in all tables of rotary angles where linear scaling stretches them; None elsewhere.
+
+    ``factor`` times the context, and the context once more where windows have
+    angles of their own (Gemma 3: vllm-project/vllm layers/rotary_embedding,
+    linear_scaling_rope.py).
+    """
+    text = reader.inner("text_config", "llm_config", "language_config", "thinker_config") or reader
+    scaling = text.inner("rope_scaling", "rope_parameters")
+    whole = (scaling.inner("full_attention") or scaling) if scaling is not None else None
+    if whole is None or not context or "linear" not in {whole.text("rope_type"), whole.text("type")}:
+        return None
+    factor = whole.table.get("factor")
+    if not isinstance(factor, int | float) or not 1 <= factor <= _MOST_STRETCH:
+        return None
+    windows = "rope_local_base_freq" in text or (scaling is not None and "sliding_attention" in scaling)
+    return int(context * factor) + context * windows
+
+
+_MOST_STRETCH = 1024
+
+
 def finished(reader: Reader, found: Model, *, id: str, kind: str) -> Model | tuple[Finding, ...]:  # noqa: A002
     """The model with its name and native format; or the findings that came up."""
     if not 0 < found.params_total <= MOST_PARAMETERS and not reader.findings:
@@ -108,6 +131,7 @@ def finished(reader: Reader, found: Model, *, id: str, kind: str) -> Model | tup
         found,
         id=id,
         family=kind or "decoder",
+        rotary_positions=rotary_positions(reader, found.max_context),
         native_dtype=native_format(reader),
         source="config.json of the model itself",
         remarks=tuple(reader.remarks),

@@ -12,13 +12,22 @@ from rackrate.facts.architecture.reader import MOST_LAYERS, Reader
 
 
 def llava(reader: Reader, vision: Reader, text: int) -> Account:
-    """LLaVA: CLIP or SigLIP, then two linear maps (arXiv 2310.03744); LLaVA-NeXT adds one row for new lines."""
+    """LLaVA: CLIP, SigLIP or Pixtral's tower, then two linear maps (arXiv 2310.03744).
+
+    LLaVA-NeXT and LLaVA-OneVision add one row for new lines.
+    """
     siglip = vision.text("model_type") == "siglip_vision_model"
     vision.defaults = SIGLIP_VISION if siglip else CLIP_VISION
-    tower = siglip_vision(vision) if siglip else clip_vision(vision)
+    if vision.text("model_type") == "pixtral":
+        tower = _pixtral_tower(vision, vision.whole(*HIDDEN))
+    else:
+        tower = siglip_vision(vision) if siglip else clip_vision(vision)
     bias = reader.flag("multimodal_projector_bias", default=True)
     joint = linear(vision.whole(*HIDDEN), text, bias=bias) + linear(text, text, bias=bias)
-    return tower + Account(other=joint + text * (reader.text("model_type") == "llava_next"))
+    return tower + Account(other=joint + text * (reader.text("model_type") in _NEW_LINES))
+
+
+_NEW_LINES = ("llava_next", "llava_onevision")
 
 
 def gemma3(_reader: Reader, vision: Reader, text: int) -> Account:
@@ -37,13 +46,43 @@ def paligemma(reader: Reader, vision: Reader, text: int) -> Account:
 
 def pixtral(reader: Reader, vision: Reader, text: int) -> Account:
     """Mistral Small 3.1 and its kin: Pixtral's tower (arXiv 2410.07073), four patches merged to one, two maps."""
-    hidden, layers, width = vision.whole(*HIDDEN), vision.whole(*LAYERS, high=MOST_LAYERS), vision.whole(*WIDTH)
-    tower = Account(other=convolution(3, hidden, vision.whole("patch_size", default=16), bias=False), norms=hidden)
-    tower += block(hidden, width, gated=True, bias=False, norm=1).times(layers)
+    hidden = vision.whole(*HIDDEN)
+    tower = _pixtral_tower(vision, hidden)
     merge = reader.whole("spatial_merge_size", default=2) ** 2
     bias = reader.flag("multimodal_projector_bias")
     joint = hidden + merge * hidden * hidden + linear(hidden, text, bias=bias) + linear(text, text, bias=bias)
     return tower + Account(other=joint)
+
+
+def _pixtral_tower(vision: Reader, hidden: int) -> Account:
+    """Patches without bias, a norm, gated blocks with one each."""
+    layers, width = vision.whole(*LAYERS, high=MOST_LAYERS), vision.whole(*WIDTH)
+    tower = Account(other=convolution(3, hidden, vision.whole("patch_size", default=16), bias=False), norms=hidden)
+    return tower + block(hidden, width, gated=True, bias=False, norm=1).times(layers)
+
+
+def idefics3(reader: Reader, vision: Reader, text: int) -> Account:
+    """Idefics3 and SmolVLM: SigLIP without its head, patches side by side through one map (arXiv 2408.12637)."""
+    vision.defaults = SIGLIP_VISION
+    layers, hidden, width = vision.whole(*LAYERS, high=MOST_LAYERS), vision.whole(*HIDDEN), vision.whole(*WIDTH)
+    side = vision.whole("patch_size")
+    patches = (vision.whole("image_size", default=224) // (side or 1)) ** 2
+    tower = Account(positions=patches * hidden, other=convolution(3, hidden, side), norms=layer_norm(hidden))
+    joint = hidden * reader.whole("scale_factor", default=2) ** 2 * text
+    return tower + block(hidden, width).times(layers) + Account(other=joint)
+
+
+def glm4v(_reader: Reader, vision: Reader, _text: int) -> Account:
+    """GLM-4V: frames, gated blocks without biases, a convolution that merges, a gated map (class Glm4vVisionModel)."""
+    width, layers = vision.whole("hidden_size", default=1536), vision.whole("depth", default=24, high=MOST_LAYERS)
+    out, inner = vision.whole("out_hidden_size", default=4096), vision.whole("intermediate_size", default=13696)
+    side = vision.whole("patch_size", default=14)
+    patches = (vision.whole("image_size", default=336) // (side or 1)) ** 2
+    tower = _frames(vision, width, bias=True) + Account(positions=patches * width, norms=2 * width)
+    each = block(width, out, gated=True, bias=False, norm=1)
+    each += Account(attention=3 * width * vision.flag("attention_bias"))
+    merged = convolution(width, out, vision.whole("spatial_merge_size", default=2))
+    return tower + each.times(layers) + Account(other=merged + out * out + 2 * out + 3 * out * inner)
 
 
 def qwen2_vl(_reader: Reader, vision: Reader, _text: int) -> Account:
@@ -161,14 +200,20 @@ def kimi_k25(_reader: Reader, vision: Reader, text: int) -> Account:
 
 
 def internvl(_reader: Reader, vision: Reader, text: int) -> Account:
-    """InternVL: a ViT with scaled residuals, patches shuffled four to one, a norm and two maps."""
+    """InternVL: a ViT with scaled residuals, patches shuffled four to one, a norm and two maps.
+
+    The tower of 6 B has norms on queries and keys, RMS norms and no biases
+    there (arXiv 2312.14238).
+    """
     hidden, layers = vision.whole(*HIDDEN), vision.whole(*LAYERS, high=MOST_LAYERS)
     sides = [vision.wholes(key) or (vision.whole(key, default=size),) for key, size in _INTERN]
     pixels, side = (numbers[0] for numbers in sides)
     patches = (pixels // (side or 1)) ** 2
     tower = Account(positions=(patches + 2) * hidden, other=convolution(3, hidden, side))
     each = block(hidden, vision.whole(*WIDTH)) + Account(other=2 * hidden)
-    each += Account(attention=-3 * hidden * (not vision.flag("attention_bias")))
+    each += Account(attention=-3 * hidden * (not vision.flag("attention_bias", "qkv_bias")))
+    each += Account(norms=2 * hidden * vision.flag("use_qk_norm", "qk_normalization"))
+    each += Account(norms=-2 * hidden * (vision.text("norm_type") == "rms_norm"))
     merged = 4 * hidden
     return tower + each.times(layers) + Account(other=2 * merged + linear(merged, text) + linear(text, text))
 
@@ -223,6 +268,12 @@ _INTERN = (("image_size", 448), ("patch_size", 14))
 TOWERS: dict[str, Callable[[Reader, Reader, int], Account]] = {
     "llava": llava,
     "llava_next": llava,
+    "llava_onevision": llava,
+    "idefics3": idefics3,
+    "smolvlm": idefics3,
+    "glm4v": glm4v,
+    "glm4v_moe": glm4v,
+    "internvl_chat": internvl,
     "gemma3": gemma3,
     "paligemma": paligemma,
     "mistral3": pixtral,

@@ -33,7 +33,15 @@ TEXT_DEFAULTS: Mapping[str, Mapping[str, int]] = {
         "max_position_embeddings": 131072,
     },
 }
-_TEXT_TYPES = {"llava": "llama", "llava_next": "llama", "paligemma": "gemma", "gemma3": "gemma3_text"}
+_TEXT_TYPES = {
+    "llava": "llama",
+    "llava_next": "llama",
+    "idefics3": "llama",
+    "smolvlm": "llama",
+    "paligemma": "gemma",
+    "gemma3": "gemma3_text",
+}
+_TEXT_TYPES |= {"llava_onevision": "qwen2", "glm4v": "glm4v_text", "glm4v_moe": "glm4v_moe_text"}
 _TEXT_TYPES |= {
     "minimax_m3_vl": "minimax_m3_vl_text",
     "step3p7": "step3p7",
