@@ -146,7 +146,7 @@ def read_config(source):
     table = parse_json(source.read(0, source.size), name="x", most=2**20)
     if isinstance(table, Finding):
         return table
-    pipeline_of(table, {}, id="x")
+    pipeline_of(table, {}, {}, id="x")
     return used(model_of(table, id="x"))
 
 
