@@ -77,3 +77,26 @@ def test_how_requests_differ_is_an_assumption_only_where_it_counts():
 def test_requests_that_differ_wait_longer_at_the_tail():
     alike, mixed = one(requests_per_s=1).load, one(requests_per_s=1, length_spread=1).load
     assert mixed.first_token_s.p99.likely > alike.first_token_s.p99.likely
+
+
+def test_one_card_can_be_shared_and_that_is_not_calibrated():
+    job = {"model": "Qwen/Qwen3-0.6B", "serving": {"concurrency": 16}, "limits": {"gpus": ["a100-sxm4-80"]}}
+    one, two = api.speed({**job, "limits": {**job["limits"], "gpu_counts": [1, 2]}}, simulate=True).cards[0].machines
+    assert not two.shared
+    assert one.shared[0].copies == 1
+    assert {way.mig_profile for way in one.shared} > {None, "1g.10gb"}
+    assert not any(way.calibrated for way in one.shared)
+    for way in one.shared:
+        assert way.copies * way.in_flight == pytest.approx(16, abs=way.copies)
+        assert way.requests_per_s.likely < one.ceiling_tokens_per_s / 128
+
+
+def test_a_plan_says_where_the_tail_misses_what_the_median_meets():
+    job = {**CHAT, "serving": {"requests_per_s": 1, "first_token_ms": 700, "length_spread": 1}}
+    job["limits"] = {"gpus": ["l4"], "gpu_counts": [1]}
+    median, tail = api.plan(job), api.plan(job, {"serving.percentile": "99"})
+    assert [plan.offer for plan in median.plans] == [plan.offer for plan in tail.plans]
+    for plan in tail.plans:
+        assert plan.warnings[0].code == "slow_answer"
+        assert "for 99 of 100 requests, simulated" in plan.warnings[0].observed
+    assert not any("simulated" in warning.observed for plan in median.plans for warning in plan.warnings)

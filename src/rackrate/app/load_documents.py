@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from rackrate.app.documents import span
 from rackrate.app.wire.parts import RangeDoc
-from rackrate.app.wire.speed import HighestLoadDoc, LoadDoc, PercentilesDoc
+from rackrate.app.wire.speed import HighestLoadDoc, LoadDoc, PercentilesDoc, SharedCardDoc
 from rackrate.evidence import Unknown
+from rackrate.plan.sharing import SharedCard
 from rackrate.speed.simulation.highest import Targets
 from rackrate.speed.simulation.machine import UnderLoad
 from rackrate.speed.simulation.records import Percentiles, Simulated
-from rackrate.speed.spread import Phase, within
+from rackrate.speed.spread import SPREADS, UNMEASURED_WIDER, Phase, within
 
 
 def load_docs(found: UnderLoad | Unknown | None, targets: Targets) -> tuple[LoadDoc | None, HighestLoadDoc | None]:
@@ -33,6 +35,23 @@ def load_docs(found: UnderLoad | Unknown | None, targets: Targets) -> tuple[Load
         at=_load(most.at, found.spreads),
         curve=[_load(point, found.spreads) for point in most.curve],
     )
+
+
+def shared_docs(found: Sequence[SharedCard]) -> list[SharedCardDoc]:
+    """Ways to share a card, with ranges as wide as where nothing was measured."""
+    serving, token = (SPREADS[phase] * UNMEASURED_WIDER for phase in (Phase.SERVING, Phase.DECODE))
+    return [
+        SharedCardDoc(
+            mig_profile=each.profile or None,
+            copies=each.copies,
+            in_flight=each.in_flight,
+            requests_per_s=_around(each.requests_per_s, serving),
+            tokens_per_s=_around(each.tokens_per_s, serving),
+            s_per_output_token=_around(each.s_per_output_token, token),
+            calibrated=False,
+        )
+        for each in found
+    ]
 
 
 def _load(found: Simulated, spreads: dict[Phase, float]) -> LoadDoc:

@@ -16,8 +16,11 @@ from rackrate.plan.answer import Answer, Plan, Rank
 from rackrate.plan.planner import plan as plan_rental
 from rackrate.plan.question import Question
 from rackrate.problems import Code, Finding, Refused, Severity
+from rackrate.values import replace
 from rackrate.workload.parse import Parsed
 from rackrate.workload.workload import NOT_HOSTED
+
+MEDIAN = 50
 
 STALE_RATES_DAYS = 7
 """Exchange rates older than this are named in the answer."""
@@ -75,7 +78,18 @@ def plan_over(
         request=parsed.request,
         limit=max(limit, 2),  # the runner-up is told even where one plan is wanted
     )
-    return _document(here, parsed, plan_rental(question), limit)
+    return _document(here, parsed, _with_tails(question, plan_rental(question), limit), limit)
+
+
+def _with_tails(question: Question, answer: Answer, limit: int) -> Answer:
+    """The answer with shown plans simulated where targets are beyond the median request."""
+    serving = question.workload.serving
+    if serving is None or not serving.online or serving.percentile == MEDIAN:
+        return answer
+    from rackrate.plan.loads import with_tail  # imported here: most plans need no simulation
+
+    shown = answer.plans[:limit]
+    return replace(answer, plans=(*(with_tail(question, plan) for plan in shown), *answer.plans[limit:]))
 
 
 def _check(rank: str, limit: int) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from rackrate.app.card_documents import measured_docs
 from rackrate.app.documents import fit_change_docs, span
-from rackrate.app.load_documents import load_docs
+from rackrate.app.load_documents import load_docs, shared_docs
 from rackrate.app.wire.gpus import MeasuredDoc
 from rackrate.app.wire.parts import FactDoc, RangeDoc
 from rackrate.app.wire.speed import BusyDoc, CardSpeedDoc, EnergyDoc, MachineSpeedDoc, MissedDoc, PartSpeedDoc
@@ -127,6 +127,7 @@ def _machine(card: Accelerator, each: OnCards, changes: Sequence[Change], target
         changes=fit_change_docs(changes),
         load=load,
         highest_load=most,
+        shared=shared_docs(each.shared),
     )
 
 

@@ -15,21 +15,22 @@ from rackrate.facts import bundled
 from rackrate.facts.accelerator import Accelerator
 from rackrate.memory.fit import Change
 from rackrate.plan.answer import NoEstimate, ShapeEstimate
-from rackrate.plan.loads import all_simulated, fewest_simulated
+from rackrate.plan.loads import MEDIAN, all_simulated, fewest_simulated
+from rackrate.plan.question import Question
 from rackrate.plan.scaling import OnCards, on_cards
 from rackrate.plan.shapes import Estimator
+from rackrate.plan.sharing import shared_cards
 from rackrate.plan.to_fit import changes_to_fit
 from rackrate.plan.usual_cards import usual_cards
 from rackrate.problems import Code, Finding, Refused
 from rackrate.speed.simulation.highest import Targets
 from rackrate.speed.simulation.machine import targets_of
+from rackrate.values import replace
 from rackrate.workload.workload import Assumption, Workload
 
 USUAL_COUNTS = (1, 2, 4, 8)
 CHOOSE_CARDS = ("limits.require", "limits.vendors")
 """Limits that choose among the usual cards, and have no say where cards are named."""
-
-MEDIAN = 50
 
 CARDS_AT_MOST = 5
 """Cards that are answered for where none is named."""
@@ -95,7 +96,14 @@ def _simulated(estimator: Estimator, card: Accelerator, machines: tuple[OnCards,
     """All machines whose numbers of cards were named; else up to the fewest that meet every target."""
     question = estimator.question
     simulated = all_simulated if question.workload.limits.gpu_counts else fewest_simulated
-    return simulated(question, card, machines)
+    return tuple(_with_copies(question, card, each) for each in simulated(question, card, machines))
+
+
+def _with_copies(question: Question, card: Accelerator, each: OnCards) -> OnCards:
+    """One card with the ways in which several programs can share it."""
+    if each.shape.gpus > 1 or each.load is None or not isinstance(each.found, ShapeEstimate):
+        return each
+    return replace(each, shared=shared_cards(question, card, each.found.memory, bundled.mig_profiles()))
 
 
 def _cards(estimator: Estimator) -> tuple[list[Accelerator], list[Assumption]]:

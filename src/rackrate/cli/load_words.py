@@ -11,10 +11,14 @@ from rackrate.cli.numbers import count_of, seconds_of
 from rackrate.cli.speed_words import result
 
 if TYPE_CHECKING:
-    from rackrate.app.wire.speed import HighestLoadDoc, LoadDoc, PercentilesDoc
+    from collections.abc import Sequence
+
+    from rackrate.app.wire.speed import HighestLoadDoc, LoadDoc, PercentilesDoc, SharedCardDoc
 
 _TITLES = ("simulated", "50 of 100", "90 of 100", "99 of 100")
 _KEYS = ("time", "p50", "p90", "p99")
+_SHARED = ("programs", "in_flight", "requests_per_s", "tokens_per_s", "s_per_output_token")
+_SHARED_TITLES = ("programs on one card", "in flight", "requests/s", "tok/s", "each token")
 _LEAST_SEEN = 0.005
 
 
@@ -27,6 +31,25 @@ def latencies(load: LoadDoc) -> Table:
 
 def _times(found: PercentilesDoc) -> tuple[str, str, str]:
     return (seconds_of(found.p50.likely), seconds_of(found.p90.likely), seconds_of(found.p99.likely))
+
+
+def shared(ways: Sequence[SharedCardDoc]) -> Table:
+    """One card that serves the same users by one program or several."""
+    rows = tuple(
+        (
+            f"{way.copies} x {way.mig_profile}" if way.mig_profile else _beside(way.copies),
+            f"{way.in_flight:.3g}",
+            f"{way.requests_per_s.likely:.3g}",
+            f"{way.tokens_per_s.likely:,.0f}",
+            seconds_of(way.s_per_output_token.likely),
+        )
+        for way in ways
+    )
+    return Table(keys=_SHARED, titles=_SHARED_TITLES, rows=rows, right=frozenset({1, 2, 3, 4}))
+
+
+def _beside(copies: int) -> str:
+    return "1 alone" if copies == 1 else f"{copies} side by side"
 
 
 def met(load: LoadDoc) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from rackrate.cli import words
 from rackrate.cli.gpu_parts import measured_table, per_cent
 from rackrate.cli.layout import Part, Table, drawn, pairs
-from rackrate.cli.load_words import highest, latencies, met
+from rackrate.cli.load_words import highest, latencies, met, shared
 from rackrate.cli.numbers import hours_span, image_speed, rate_span, seconds_span
 from rackrate.cli.sections import assumptions, warnings, workload_line
 from rackrate.cli.speed_words import bar, energy, more_cards, peak, result, targets, why_not
@@ -205,6 +205,10 @@ def _card(card: CardSpeedDoc, *, in_full: bool) -> Iterator[Part]:
     if told.load is not None:
         yield ""
         yield drawn(latencies(told.load))
+    if len(told.shared) > 1:
+        yield ""
+        yield drawn(shared(told.shared))
+        yield "All programs together, likely values, not calibrated: bandwidth and arithmetic shared, weights repeated."
     yield from _changes(card)
     yield ""
     found = measured_table(card.measured) if in_full else None

@@ -6,14 +6,20 @@ from collections.abc import Iterable
 
 from rackrate.evidence import Unknown
 from rackrate.facts.accelerator import Accelerator
-from rackrate.plan.answer import ShapeEstimate
+from rackrate.plan.answer import Plan, ShapeEstimate, likely_of
+from rackrate.plan.machines import per_machine
 from rackrate.plan.question import Question
 from rackrate.plan.scaling import Missed, OnCards, Target
+from rackrate.plan.slices import as_rented
+from rackrate.problems import Code, Finding, Severity
 from rackrate.speed.simulation.highest import MOST, Holds
-from rackrate.speed.simulation.machine import UnderLoad, targets_of, under_load
+from rackrate.speed.simulation.machine import UnderLoad, load_of, server_of, targets_of, under_load
 from rackrate.speed.simulation.records import Simulated
+from rackrate.speed.simulation.run import simulate
 from rackrate.values import replace
 from rackrate.workload.workload import Serving
+
+MEDIAN = 50
 
 _UNITS = {Holds.FIRST_TOKEN: "s to first token", Holds.OUTPUT_TOKEN: "s per output token"}
 
@@ -43,6 +49,42 @@ def simulated(question: Question, card: Accelerator, each: OnCards) -> OnCards:
         return replace(each, load=found)
     kept = [missed for missed in each.missed if missed.target is Target.DEADLINE]
     return replace(each, load=found, missed=(*kept, *missed_under_load(serving, found)))
+
+
+def with_tail(question: Question, plan: Plan) -> Plan:
+    """``plan`` with a warning where its machines, simulated under their part of the load, miss a target of the tail.
+
+    Plans are sized by the closed form, which knows the median request; nothing is done for targets of that.
+    """
+    serving = question.workload.serving
+    if serving is None or not serving.online or serving.percentile <= MEDIAN:
+        return plan
+    likely = likely_of(plan.estimates)
+    part = per_machine(question.workload, likely.machines)
+    card = as_rented(question.book.accelerators[likely.shape.accelerator], likely.shape)
+    what = server_of(part, card, likely.layout, question.engine, likely.memory)
+    if isinstance(what, Unknown) or part.serving is None:
+        return plan
+    found = simulate(what, load_of(part.serving))
+    if isinstance(found, Unknown):
+        return plan
+    missed = targets_of(serving).missed(found)
+    return plan if missed is None else replace(plan, warnings=(_tail(serving, missed, found, plan), *plan.warnings))
+
+
+def _tail(serving: Serving, missed: Holds, found: Simulated, plan: Plan) -> Finding:
+    targets, share = targets_of(serving), f"for {serving.percentile} of 100 requests, simulated"
+    limit = targets.first_token_s if missed is Holds.FIRST_TOKEN else targets.s_per_output_token
+    seen = _seen(found, missed, serving.percentile)
+    told = missed is not Holds.CAPACITY and seen is not None and limit is not None
+    return Finding(
+        code=Code.SLOW_ANSWER,
+        severity=Severity.WARNING,
+        subject=plan.offer.id,
+        observed=f"{seen:.3g} {_UNITS[missed]} {share}" if told else f"the queue grows, {share}",
+        expected=f"at most {limit:.3g} s" if told else "",
+        action="`rackrate speed --simulate` has the highest load that it takes; rent more machines or a faster card",
+    )
 
 
 def missed_under_load(serving: Serving, found: UnderLoad) -> Iterable[Missed]:

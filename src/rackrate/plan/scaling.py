@@ -13,6 +13,7 @@ from rackrate.plan.filters import lacking_arithmetic, reads_cache, runs_on
 from rackrate.plan.machines import UTILISATION_AT_MOST
 from rackrate.plan.pricing import finish_hours
 from rackrate.plan.shapes import Estimator, missed_latencies
+from rackrate.plan.sharing import SharedCard
 from rackrate.speed.energy import Energy, energy
 from rackrate.speed.roofs import Roofs, roofs
 from rackrate.speed.simulation.machine import UnderLoad
@@ -44,7 +45,8 @@ class OnCards(Value, frozen=True, kw_only=True):
     ``efficiency`` that over the ratio of the cards (1: each card adds its full
     share); ``energy`` while it works (``None``: it does not); ``hours`` until
     the work is finished, start-up included, where it ends. ``load``: what requests
-    meet, where that was simulated; ``missed`` is then held against it.
+    meet, where that was simulated; ``missed`` is then held against it, and ``shared`` has
+    the ways in which several programs serve the same users on one card.
     """
 
     shape: MachineShape
@@ -56,6 +58,7 @@ class OnCards(Value, frozen=True, kw_only=True):
     speedup: float | None = None
     efficiency: float | None = None
     load: UnderLoad | Unknown | None = None
+    shared: tuple[SharedCard, ...] = ()
 
 
 def on_cards(estimator: Estimator, card: Accelerator, counts: Iterable[int]) -> tuple[OnCards, ...]:

@@ -110,6 +110,22 @@ class HighestLoadDoc(Part, frozen=True, kw_only=True):
     curve: list[LoadDoc]
 
 
+class SharedCardDoc(Part, frozen=True, kw_only=True):
+    """One card that serves the users asked for by ``copies`` programs; rates are of all.
+
+    ``mig_profile``: the slice that each has to itself (null: side by side, as
+    by NVIDIA MPS). ``in_flight``: requests of each program. Not ``calibrated``: what physics gives.
+    """
+
+    mig_profile: str | None
+    copies: int
+    in_flight: float
+    requests_per_s: RangeDoc
+    tokens_per_s: RangeDoc
+    s_per_output_token: RangeDoc
+    calibrated: bool
+
+
 class MachineSpeedDoc(Part, frozen=True, kw_only=True):
     """The whole work on one machine of ``gpus`` cards; ``reason`` says why it cannot be done, numbers are null then.
 
@@ -118,8 +134,8 @@ class MachineSpeedDoc(Part, frozen=True, kw_only=True):
     ``speedup`` is over the fewest cards that do the work, ``efficiency`` that
     over the ratio of the cards. ``hours`` is start-up and work together, null
     where the work has no end or no size. ``changes`` would make it fit. ``load``
-    and ``highest_load`` are there where serving was simulated.
-    ``audio_s_per_s`` are seconds of sound transcribed in a second.
+    and ``highest_load`` are there where serving was simulated, and for one card ``shared``: the same
+    users served by several programs on it. ``audio_s_per_s`` are seconds of sound transcribed in a second.
     """
 
     gpus: int
@@ -149,6 +165,7 @@ class MachineSpeedDoc(Part, frozen=True, kw_only=True):
     reason: str | None
     detail: str
     changes: list[ChangeDoc]
+    shared: list[SharedCardDoc]
     images_per_s: RangeDoc | None = None
     s_per_image: RangeDoc | None = None
     steps_per_s: RangeDoc | None = None

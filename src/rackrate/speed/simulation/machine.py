@@ -8,7 +8,7 @@ from rackrate.facts.engine import Engine
 from rackrate.memory.estimate_types import MemoryEstimate
 from rackrate.speed.replica import replica
 from rackrate.speed.simulation.highest import Highest, Loads, Targets, highest
-from rackrate.speed.simulation.records import Load, Simulated
+from rackrate.speed.simulation.records import Load, Server, Simulated
 from rackrate.speed.simulation.run import COUNTED, server, simulate
 from rackrate.speed.spread import Phase, inference_spread
 from rackrate.values import Value
@@ -36,14 +36,9 @@ def under_load(
 ) -> UnderLoad | Unknown:
     """``workload`` on ``layout.gpus`` cards of one machine, or why it is not simulated."""
     serving = workload.serving
-    if serving is None or not workload.model.generates_text:
-        return Unknown(f"{workload.task} is not simulated")
-    one = replica(workload, accelerator, layout, engine)
-    if isinstance(one, Unknown):
-        return one
-    what = server(one, engine, serving, memory.cache)
-    if isinstance(what, Unknown):
-        return what
+    what = server_of(workload, accelerator, layout, engine, memory)
+    if isinstance(what, Unknown) or serving is None:
+        return what if isinstance(what, Unknown) else Unknown(f"{workload.task} is not simulated")
     load = load_of(serving)
     asked = simulate(what, load)
     if isinstance(asked, Unknown):
@@ -52,8 +47,18 @@ def under_load(
     return UnderLoad(
         asked=asked,
         highest=highest(loads, targets_of(serving), loads.capacity().requests_per_s) if serving.online else None,
-        spreads={phase: inference_spread(phase, engine, accelerator, one) for phase in Phase},
+        spreads={phase: inference_spread(phase, engine, accelerator, what.replica) for phase in Phase},
     )
+
+
+def server_of(
+    workload: Workload, accelerator: Accelerator, layout: Layout, engine: Engine, memory: MemoryEstimate
+) -> Server | Unknown:
+    """What serves ``workload`` on one machine, or why that is not simulated."""
+    if workload.serving is None or not workload.model.generates_text:
+        return Unknown(f"{workload.task} is not simulated")
+    one = replica(workload, accelerator, layout, engine)
+    return one if isinstance(one, Unknown) else server(one, engine, workload.serving, memory.cache)
 
 
 def load_of(serving: Serving) -> Load:
