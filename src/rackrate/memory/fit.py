@@ -227,10 +227,12 @@ def _other_engines(case: Case, candidates: Candidates) -> list[tuple[str, Case]]
 
 
 def _caches_alike(work: Workload, engine: Engine) -> bool:
-    """Whether ``engine`` has the types that the cache is asked to be in."""
+    """Whether ``engine`` has the types that the cache is asked to be in, and keeps a prefix that is shared."""
     if work.serving is None:
         return True
     kinds = [kind for kind in (work.serving.cache, work.serving.value_cache) if kind is not None]
+    if work.serving.shared_prefix_tokens and not engine.scheduling.keeps_prefixes:
+        return False
     return all(cache_types(engine, work.model).get(kind.id) == kind for kind in kinds)
 
 
@@ -279,7 +281,10 @@ def shortened(serving: Serving, context: int) -> Serving:
     output = min(serving.output_tokens, max(1, context // 2))
     context = max(context, serving.image_tokens + output + 1) if serving.seen is not None else context
     prompt = min(serving.prompt_tokens, max(0, context - output))
-    return replace(serving, context_tokens=context, prompt_tokens=prompt, output_tokens=output)
+    shared = min(serving.shared_prefix_tokens, max(0, prompt - 1))
+    return replace(
+        serving, context_tokens=context, prompt_tokens=prompt, output_tokens=output, shared_prefix_tokens=shared
+    )
 
 
 def _format_changes(case: Case, candidates: Candidates, wanted: Verdict) -> Iterator[Change | None]:

@@ -137,7 +137,7 @@ def _on_card(card: Card, room: Range, asked: int, counts: tuple[int, int]) -> Me
     phases = (Phase.LOAD, *SERVING) if loads else SERVING
     engine = highest(by_phase(card.rest, SERVING))[1]
     usable = min(card.visible, engine.likely + card.context.likely + room.likely)
-    one, cache = card.sequence, card.sequence.scaled(asked)
+    one, cache = card.sequence, card.cache_of(asked)
     if card.policy.continuous_batching:
         cache = capped(cache, max(0.0, room.likely), one)
     parts = with_cache(card, cache, asked)

@@ -47,14 +47,30 @@ class Card(Value, frozen=True, kw_only=True):
         return self.shape.sequence_bytes(self.context_tokens) if self.shape is not None else Range(0.0, 0.0, 0.0)
 
     @property
+    def shared(self) -> float:
+        """Cache of a prefix that all sequences share, held once: whole pages of it, at most a full sequence.
+
+        vllm-project/vllm v1/core/kv_cache_manager.py (full blocks are found again), sgl-project/sglang
+        mem_cache/radix_cache.py, TensorRT-LLM KvCacheConfig enable_block_reuse. States of linear layers are not shared.
+        """
+        tokens = self.serving.shared_prefix_tokens
+        if self.shape is None or not tokens:
+            return 0.0
+        return self.shape.growing_bytes(tokens // self.shape.page_tokens * self.shape.page_tokens)
+
+    def cache_of(self, sequences: int) -> Range:
+        """Cache of ``sequences`` full sequences."""
+        return self.sequence.shifted(-self.shared).scaled(sequences).shifted(self.shared)
+
+    @property
     def room(self) -> Range:
         """Room for the cache; negative when the rest alone is too much."""
         return room_bytes(self.policy, self.visible, self.context, self.rest)
 
     def sequences(self, room: Range) -> int:
         """How many full sequences ``room`` holds (any number of them without a cache)."""
-        each = self.sequence.likely
-        return max(0, math.floor(room.likely / each)) if each > 0 else sys.maxsize
+        each = self.sequence.likely - self.shared
+        return max(0, math.floor((room.likely - self.shared) / each)) if each > 0 else sys.maxsize
 
 
 def room_bytes(policy: ServingPolicy, visible: float, context: Range, rest: Sequence[Component]) -> Range:

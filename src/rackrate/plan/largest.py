@@ -73,7 +73,11 @@ def lengthened(serving: Serving, context: int) -> Serving:
     """``serving`` with requests that fill ``context`` tokens: the output stays, the prompt takes the rest."""
     output = min(serving.output_tokens, max(1, context - 1))
     context = max(context, serving.image_tokens + output + 1) if serving.seen is not None else context
-    return replace(serving, context_tokens=context, prompt_tokens=max(0, context - output), output_tokens=output)
+    prompt = max(0, context - output)
+    shared = min(serving.shared_prefix_tokens, max(0, prompt - 1))
+    return replace(
+        serving, context_tokens=context, prompt_tokens=prompt, output_tokens=output, shared_prefix_tokens=shared
+    )
 
 
 def _trained(case: Case, run: Training, **sizes: int) -> bool:

@@ -15,17 +15,18 @@ from rackrate.speed.replica import Replica, reading_s
 _PHYSICAL_BATCH = 512
 
 
-def prefill_terms(replica: Replica, sequences: float, prompt_tokens: float) -> dict[Bound, float]:
+def prefill_terms(replica: Replica, sequences: float, prompt_tokens: float, behind: float = 0.0) -> dict[Bound, float]:
     """Seconds that each resource is busy while ``sequences`` prompts of ``prompt_tokens`` are read together.
 
     Arithmetic ``(2 N T + attention / share) / (FL n e)`` with T tokens in all and
-    the output head for the last of each prompt only; weights ``W / (BW n e_w)``;
+    the output head for the last of each prompt only, each behind ``behind`` tokens that
+    are in the cache; weights ``W / (BW n e_w)``;
     host ``L x launch``; tensor-parallel all-reduces of T tokens.
     """
     replica = replica.reader
     tokens, model = sequences * prompt_tokens, replica.model
     touched_s = reading_s(replica, tokens)
-    attention = attention_flop(replica, prompt_tokens) * tokens / replica.attention_share
+    attention = attention_flop(replica, prompt_tokens, behind) * tokens / replica.attention_share
     payload = tokens * (model.hidden_size or 0) * ACTIVATION_BYTES
     return {
         Bound.BANDWIDTH: replica.expansion_s if replica.expands else touched_s,
@@ -36,10 +37,13 @@ def prefill_terms(replica: Replica, sequences: float, prompt_tokens: float) -> d
     }
 
 
-def attention_flop(replica: Replica, prompt_tokens: float) -> float:
-    """FLOPs of attention for each token of a prompt: to half of it in the mean, in an encoder to all of it."""
+def attention_flop(replica: Replica, prompt_tokens: float, behind: float = 0.0) -> float:
+    """FLOPs of attention for each token of a prompt: to half of it in the mean, in an encoder to all of it.
+
+    Tokens ``behind`` which it stands, in the cache already, are attended to as well.
+    """
     model = replica.reader.model
-    return attention_flop_per_token(model, prompt_tokens / (1 if is_encoder(model) else 2))
+    return attention_flop_per_token(model, behind + prompt_tokens / (1 if is_encoder(model) else 2))
 
 
 def matrix_flop(replica: Replica, sequences: float, prompt_tokens: float) -> float:
@@ -50,11 +54,11 @@ def matrix_flop(replica: Replica, sequences: float, prompt_tokens: float) -> flo
     return sequences * (prompt_tokens * layers + 2 * head)
 
 
-def prefill_s(replica: Replica, sequences: float, prompt_tokens: float) -> float:
+def prefill_s(replica: Replica, sequences: float, prompt_tokens: float, behind: float = 0.0) -> float:
     """Seconds until ``sequences`` prompts are read; pipeline stages share the work where they can overlap."""
     if not prompt_tokens or not sequences:
         return 0.0
-    return pass_s(replica, prefill_terms(replica, sequences, prompt_tokens)) / stages_at_once(
+    return pass_s(replica, prefill_terms(replica, sequences, prompt_tokens, behind)) / stages_at_once(
         replica, sequences, prompt_tokens
     )
 

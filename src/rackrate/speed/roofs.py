@@ -117,18 +117,18 @@ def _beside_roofs(one: Replica, each: _Pass, spread: float) -> PartSpeed:
 
 def _prefill(one: Replica, replicas: int, batch: float, serving: Serving) -> tuple[_Pass, ...]:
     """Reading the prompts in flight together: ``2 N T`` and attention against the peak, the weights once against BW."""
-    if not serving.prompt_tokens:
+    if not serving.read_tokens:
         return ()
-    tokens = batch * serving.prompt_tokens
-    stages = stages_at_once(one, batch, serving.prompt_tokens)
-    attention = attention_flop(one, serving.prompt_tokens) * tokens
-    flop = matrix_flop(one, batch, serving.prompt_tokens) + attention
+    tokens, behind = batch * serving.read_tokens, serving.shared_prefix_tokens
+    stages = stages_at_once(one, batch, serving.read_tokens)
+    attention = attention_flop(one, serving.read_tokens, behind) * tokens
+    flop = matrix_flop(one, batch, serving.read_tokens) + attention
     cards = one.layout.tensor * stages
-    terms = prefill_terms(one, batch, serving.prompt_tokens)
+    terms = prefill_terms(one, batch, serving.read_tokens, behind)
     found = _Pass(
         part=Part.PREFILL,
         tokens=replicas * tokens,
-        seconds=prefill_s(one, batch, serving.prompt_tokens),
+        seconds=prefill_s(one, batch, serving.read_tokens, behind),
         memory_s=weight_bytes_touched(one.reader, tokens) / (one.rates.bandwidth_bytes_per_s * cards),
         arithmetic_s=flop / (one.rates.flop_per_s * cards),
         busy_s={bound: seconds / stages for bound, seconds in terms.items()},

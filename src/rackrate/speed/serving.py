@@ -19,6 +19,11 @@ median (SpareCores/sc-inspector-data, vLLM 0.22 and 0.27).
 """
 
 
+def reading_s(replica: Replica, sequences: float, serving: Serving) -> float:
+    """Seconds to read the prompts of ``sequences`` requests, but for a prefix that all share and the cache keeps."""
+    return prefill_s(replica, sequences, serving.read_tokens, serving.shared_prefix_tokens)
+
+
 def cycle_s(replica: Replica, batch: float, serving: Serving) -> float:
     """Seconds in which each of ``batch`` requests in flight is served once: ``prefill(B il) + ol x step(B)``.
 
@@ -29,7 +34,7 @@ def cycle_s(replica: Replica, batch: float, serving: Serving) -> float:
     """
     context = serving.prompt_tokens + serving.output_tokens / 2
     step = decode_step_s(replica, batch, context)
-    return prefill_s(replica, batch, serving.prompt_tokens) + serving.output_tokens * step
+    return reading_s(replica, batch, serving) + serving.output_tokens * step
 
 
 def sequences_held(room: CacheRoom | None, serving: Serving, engine: Engine) -> int | Unknown:
@@ -41,9 +46,10 @@ def sequences_held(room: CacheRoom | None, serving: Serving, engine: Engine) -> 
     if room is None:
         return Unknown("the memory estimate has no KV cache")
     held = room.full_sequences
+    shared = serving.shared_prefix_tokens
     request = serving.output_tokens + (0 if serving.encoded else serving.prompt_tokens)
     if engine.serving is not None and engine.serving.memory_share is not None and request < room.context_tokens:
-        held = max(held, int(room.tokens.likely // max(1, request)))
+        held = max(held, int((room.tokens.likely - shared) // max(1, request - shared)))
     return held if held >= 1 else Unknown("no sequence of the planned context fits in the KV cache")
 
 
@@ -84,15 +90,15 @@ def first_token_s(replica: Replica, batch: float, serving: Serving) -> Range:
     share of time spent on them. The high end is a burst: half the batch is
     read before. Not valid for tails (p99) beyond a share of about 0.85.
     """
-    own = prefill_s(replica, 1, serving.prompt_tokens)
+    own = reading_s(replica, 1, serving)
     if batch <= 1:
         return FRONT_END_S.shifted(own)
     cycle = cycle_s(replica, batch, serving)
-    together = prefill_s(replica, batch, serving.prompt_tokens)
+    together = reading_s(replica, batch, serving)
     busy = min(0.95, together * (batch - 1) / batch / cycle)
     step = decode_step_s(replica, batch, serving.prompt_tokens + serving.output_tokens / 2)
     likely = own + step + own * busy / (1 - busy)
-    burst = prefill_s(replica, batch / 2, serving.prompt_tokens)
+    burst = reading_s(replica, batch / 2, serving)
     return Range(FRONT_END_S.low + own, FRONT_END_S.likely + likely, FRONT_END_S.high + max(likely, burst))
 
 
@@ -103,10 +109,10 @@ def ceiling_requests_per_s(replica: Replica, batch: float, serving: Serving) -> 
     published peaks of the cards that can work at once.
     """
     output, cards = serving.output_tokens, replica.layout.tensor
-    stages = stages_at_once(replica, batch, serving.prompt_tokens)
+    stages = stages_at_once(replica, batch, serving.read_tokens)
     flop = 2 * replica.multiplied_params * sequences_in_pass(replica, batch) * output
-    if serving.prompt_tokens:
-        flop += matrix_flop(replica, batch, serving.prompt_tokens) / stages
+    if serving.read_tokens:
+        flop += matrix_flop(replica, batch, serving.read_tokens) / stages
     shortest = max(output * shortest_step_s(replica, batch, serving), flop / (replica.rates.flop_per_s * cards))
     return batch / (shortest * serving.windows)
 
@@ -122,8 +128,9 @@ def shortest_step_s(replica: Replica, batch: float, serving: Serving) -> float:
 def busiest(replica: Replica, batch: float, serving: Serving) -> Bound:
     """The resource that takes most of a cycle."""
     context = serving.prompt_tokens + serving.output_tokens / 2
-    decode, prefill = decode_terms(replica, batch, context), prefill_terms(replica, batch, serving.prompt_tokens)
-    stages = stages_at_once(replica, batch, serving.prompt_tokens)
+    decode = decode_terms(replica, batch, context)
+    prefill = prefill_terms(replica, batch, serving.read_tokens, serving.shared_prefix_tokens)
+    stages = stages_at_once(replica, batch, serving.read_tokens)
     return longest({b: serving.output_tokens * decode[b] + prefill[b] / stages for b in decode}, eager=replica.eager)
 
 
@@ -144,7 +151,7 @@ def served(replica: Replica, asked: int, held: int, serving: Serving) -> Serving
     _, batch = spread_over(replica, in_flight)
     rate = requests_per_s(replica, in_flight, serving)
     steps = serving.output_tokens * decode_step_s(replica, batch, serving.prompt_tokens + serving.output_tokens / 2)
-    generating = max(steps, cycle_s(replica, batch, serving) - prefill_s(replica, 1, serving.prompt_tokens))
+    generating = max(steps, cycle_s(replica, batch, serving) - reading_s(replica, 1, serving))
     first = first_token_s(replica, batch, serving).shifted((asked - in_flight) / 2 / rate)
     return ServingSpeed(
         first_token_s=first,

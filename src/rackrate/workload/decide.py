@@ -11,6 +11,7 @@ from rackrate.facts.model import Model
 from rackrate.facts.pipeline import Pipeline
 from rackrate.problems import Code
 from rackrate.units import GB
+from rackrate.values import replace
 from rackrate.workload.caches import cache_types, cached_as, why_not
 from rackrate.workload.draft import Draft
 from rackrate.workload.resolve import Chosen
@@ -196,7 +197,7 @@ def decide_serving(draft: Draft, chosen: Chosen, *, online: bool) -> Serving:
         beams=_beams(draft, chosen),
         audio_seconds=draft.choose("serving.audio_seconds", float(WINDOW_S), "one_window") if sounds else None,
     )
-    return _cached(draft, chosen, serving)
+    return _cached(draft, chosen, _prefixed(draft, chosen, serving))
 
 
 def _beams(draft: Draft, chosen: Chosen) -> int:
@@ -279,6 +280,32 @@ def _usual_concurrency(draft: Draft, engine: Engine, *, online: bool) -> int:
         return draft.choose("serving.concurrency", 1, "one_user")
     most = engine.serving.default_sequences if engine.serving is not None else 1
     return draft.choose("serving.concurrency", max(1, min(32, most)), "offline_batch")
+
+
+def _prefixed(draft: Draft, chosen: Chosen, serving: Serving) -> Serving:
+    """``serving`` with a prefix that all requests share; where it cannot be kept a finding is left."""
+    shared = int(draft.number("serving.shared_prefix_tokens") or 0)
+    if not shared:
+        return serving
+    if not chosen.engine.scheduling.keeps_prefixes or serving.encoded or chosen.model.only_encodes:
+        draft.problem(
+            "serving.shared_prefix_tokens",
+            Code.CONFLICT,
+            f"a shared prefix of {chosen.model.id} in {chosen.engine.id}",
+            "a decoder in an engine that finds prefixes in its cache: vllm, sglang, tensorrt-llm",
+            "choose one of them, or leave it out",
+        )
+    elif shared >= serving.prompt_tokens:
+        draft.problem(
+            "serving.shared_prefix_tokens",
+            Code.CONFLICT,
+            f"{shared} shared tokens in prompts of {serving.prompt_tokens}",
+            "a prefix shorter than the prompt",
+            f"raise serving.prompt_tokens (--prompt-tokens) above {shared}",
+        )
+    else:
+        return replace(serving, shared_prefix_tokens=shared)
+    return serving
 
 
 def _cached(draft: Draft, chosen: Chosen, serving: Serving) -> Serving:

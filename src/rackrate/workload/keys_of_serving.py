@@ -61,6 +61,19 @@ SERVING = (
         example="4096",
     ),
     Key(
+        path="serving.shared_prefix_tokens",
+        kind="whole",
+        flag="--shared-prefix-tokens",
+        unit="tokens",
+        high=MAX_TOKENS,
+        scope="serving",
+        rule="none",
+        help="First tokens of every prompt that are the same, such as a system prompt: an engine that keeps prefixes "
+        "holds and reads them once.",
+        example="512",
+        known_as=("system_prompt_tokens", "prefix_len", "random_prefix_len"),
+    ),
+    Key(
         path="serving.concurrency",
         kind="whole",
         flag="--concurrency",

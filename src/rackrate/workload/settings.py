@@ -79,6 +79,7 @@ def _serving(serving: Serving) -> dict[str, Setting | None]:
         "serving.images_per_request": serving.seen.count if serving.seen else None,
         "serving.image_width": serving.seen.width if serving.seen else None,
         "serving.image_height": serving.seen.height if serving.seen else None,
+        "serving.shared_prefix_tokens": serving.shared_prefix_tokens or None,
         "serving.output_tokens": serving.output_tokens,
         "serving.context_tokens": serving.cached_tokens if serving.audio_seconds else serving.context_tokens,
         "serving.beams": serving.beams if serving.encoded else None,

@@ -147,7 +147,8 @@ class Serving(Value, frozen=True, kw_only=True):
     hosted model to compare with: empty means the same one, ``none`` none.
     ``prompt_tokens`` count those of the images ``seen``. ``cache_bits`` of a
     value in the KV cache, scales included, where ``cache`` is the type of keys
-    and of values, unless ``value_cache`` says another for these.
+    and of values, unless ``value_cache`` says another for these. The first
+    ``shared_prefix_tokens`` of all prompts are the same, and the engine keeps them.
 
     ``encoded``: the model has an encoder, whose positions ``prompt_tokens``
     count, and its cache grows with what the decoder writes alone. ``beams`` are
@@ -174,6 +175,7 @@ class Serving(Value, frozen=True, kw_only=True):
     encoded: bool = False
     beams: int = 1
     audio_seconds: float | None = None
+    shared_prefix_tokens: int = 0
 
     @property
     def cached_tokens(self) -> int:
@@ -186,6 +188,11 @@ class Serving(Value, frozen=True, kw_only=True):
     def windows(self) -> int:
         """Windows that one request is read in; 1 where it is not sound."""
         return 1 if self.audio_seconds is None else max(1, math.ceil(self.audio_seconds / WINDOW_S))
+
+    @property
+    def read_tokens(self) -> int:
+        """Tokens of a prompt that are read for each request: all but a prefix that is kept."""
+        return self.prompt_tokens - self.shared_prefix_tokens
 
     @property
     def image_tokens(self) -> int:

@@ -69,6 +69,7 @@ def load_of(serving: Serving) -> Load:
         requests_per_s=serving.requests_per_s,
         users=serving.concurrency if serving.requests_per_s is None else None,
         length_spread=serving.length_spread,
+        shared_prefix_tokens=serving.shared_prefix_tokens,
     )
 
 
