@@ -14,6 +14,7 @@ from typing import NamedTuple
 from build_memory_page import memory_picture
 from build_picture import FONT
 from build_speed_page import speed_picture
+from build_training_page import training_picture
 from claims.asking import plan, speed
 
 from rackrate.app.wire.plan import FrontierDoc, PlanDocument
@@ -217,6 +218,7 @@ def _latencies(
 CHARTS: dict[str, Callable[[], str]] = {
     "docs/images/memory.svg": memory_picture,
     "docs/images/speed.svg": speed_picture,
+    "docs/images/speed-training.svg": training_picture,
     "docs/images/frontier.svg": frontier_picture,
     "docs/images/crossover.svg": crossover_picture,
     "docs/images/load.svg": load_picture,

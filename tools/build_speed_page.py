@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from build_memory_page import BLOCK, FONT, GOLDEN, ROOT
-from scoring import speed
+from scoring import speed, speed_neighbours
 from scoring.cells import Row, read_rows
 from scoring.memory_rows import NotScored
 from scoring.speed import Scored, group_of
@@ -138,7 +138,7 @@ def legend() -> list[str]:
 
 def speed_page() -> str:
     """The hand-written page with its tables made again."""
-    made = {"scores": _scores, "numbers": _numbers, "worst": _worst, "cards": _cards}
+    made = {"scores": _scores, "numbers": _numbers, "worst": _worst, "cards": _cards, "neighbours": _neighbours}
 
     def fill(match: re.Match[str]) -> str:
         return f"{match[1]}{made[match['name']]()}\n{match[4]}"
@@ -188,6 +188,22 @@ def _worst() -> str:
     ]
     head = "| row | task | engine | card | measured | estimated | error |\n|---|---|---|---|--:|--:|--:|"
     return "\n".join([head, *found])
+
+
+def _neighbours() -> str:
+    """What one measurement is worth, for the same model and for others."""
+    tables = sorted(GOLDEN.glob("speed-*.csv"))
+    found = speed_neighbours.placed((row for table in tables for row in read_rows(table)), book())
+    told = [("the same model", speed_neighbours.near(found)), ("others", speed_neighbours.elsewhere(found))]
+    lines = [
+        f"| {NAMES.get(each.group, each.group)}: {whose} | {each.rows} | "
+        f"{' | '.join(f'{value:.1%}' for value in (*each.before, *each.after))} |"
+        for whose, some in told
+        for each in some
+        if each.group != "diffusion"
+    ]
+    titles = ("", "rows", "median error", "80 % within", "90 % within", "median, corrected", "80 %", "90 %")
+    return "\n".join([f"| {' | '.join(titles)} |", f"|---|{'--:|' * 7}", *lines])
 
 
 if __name__ == "__main__":

@@ -41,6 +41,8 @@ VALUES = {
     "limits.vendors": ["AMD"],
     "limits.access": ["payment=card"],
     "serving.hosted": "gpt-4o",
+    "training.checkpoint_every": 100,
+    "training.evaluate_every": 100,
 }
 CARD = {"limits.gpus": ["a100-sxm4-80"]}
 

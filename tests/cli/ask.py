@@ -23,6 +23,7 @@ PLANS = (
     ("plan", *CHAT, "--gpu", "a100", "--top", "3", "--currency", "CNY"),
     ("plan", "examples/lora-7b.toml", "--rank-by", "time"),
     ("plan", "examples/lora-7b.toml", "--rank-by", "both", "--gpus", "8"),
+    ("plan", *CHAT, "--top", "2", "--measured", "9 tok/s on a40"),
 )
 NO_PLANS = (
     ("plan", "examples/lora-7b.toml", "--budget", "0.01 USD"),
@@ -57,6 +58,9 @@ SPEEDS = (
     ("speed", *CHAT, "--gpu", "a100-sxm4-80", "--gpus", "1,2", "--concurrency", "16", "--simulate"),
     ("speed", *LOADED, "--requests-per-s", "1", "--first-token-ms", "2000", "--percentile", "90"),
     ("speed", *MODEL),
+    ("speed", *CHAT, "--gpu", "l40s", "--measured", "20 tok/s"),
+    ("speed", *CHAT, "--measured", "32.5 tok/s on 2 x a40", "--gpus", "2"),
+    ("speed", "examples/lora-7b.toml", "--gpu", "a40", "--gpus", "2", "--measured", "30 s/it"),
 )
 NO_SPEEDS = (
     ("speed", *CHAT, "--gpu", "rtx4090", "--gpus", "1"),

@@ -33,6 +33,7 @@ def train(book, model, task=Task.LORA, form="bf16", *, precision=Precision.BF16,
         "checkpointing": Checkpointing.FULL,
         "pure_16bit": True,
         "packed": True,
+        "checkpoint_every": 500,
     }
     if task.trains_adapters:
         given |= {"lora_rank": 8, "lora_targets": ("all",)}

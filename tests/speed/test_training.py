@@ -21,7 +21,9 @@ def tokens_per_s(book, workload, card=A100, engine="peft-trl", layout=Layout()):
 def test_hours_are_tokens_over_the_rate_and_steps_over_their_time(book):
     found = speed(book, train(book, LLAMA_7B), A100, "peft-trl")
     rate, step = found.training.tokens_per_s, found.training.step_s
-    assert found.work_hours.likely == pytest.approx(1e7 / rate.likely / 3600)
+    pauses = found.training.pauses_hours.likely
+    assert found.work_hours.likely == pytest.approx(1e7 / rate.likely / 3600 + pauses)
+    assert pauses == pytest.approx(2 * found.training.checkpoint_s.likely / 3600)  # 611 steps
     assert step.likely * rate.likely == pytest.approx(8 * 2048)
     assert found.training.model_flop_utilisation.likely == pytest.approx(rate.likely / found.ceiling_tokens_per_s)
 

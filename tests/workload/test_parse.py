@@ -89,7 +89,7 @@ def test_every_default_made_is_listed_and_nothing_that_was_said(book):
         "engine", "precision", "quantization", "currency", "training.sequence_tokens", "training.micro_batch",
         "training.global_batch", "training.optimizer", "training.checkpointing", "training.pure_16bit",
         "training.packed", "training.lora_targets", "use.starts", "use.disk", "use.data_in", "use.data_out",
-        "use.keep_disk_days", "limits.interruptible",
+        "use.keep_disk_days", "limits.interruptible", "training.checkpoint_every", "training.evaluate_every",
     } == set(assumed(work))  # fmt: skip
 
 
@@ -106,7 +106,7 @@ def test_every_reason_can_be_explained_and_none_is_dead(book):
         {"model": "openai/gpt-oss-20b"},
         {"model": LLAMA, "training.rows": 5, "training.mean_tokens": 3000},
         {"model": LLAMA, "training.rows": 5, "quantization": "nf4"},
-        {"model": LLAMA, "task": "qlora"},
+        {"model": LLAMA, "task": "qlora", "training.evaluate_every": 100},
         {"model": LLAMA, "quantization": "gguf-q4_k_m"},
         {"model": LLAMA, "task": "pretrain"},
         {"model": LLAMA, "task": "full_finetune", "engine": "torchtune"},

@@ -46,6 +46,10 @@ class FitOn(NamedTuple):
     memory: MemoryEstimate | Unknown
 
 
+_OF_TIME = frozenset({"training.checkpoint_every", "training.evaluate_every", "training.eval_tokens"})
+"""Keys that decide on time alone."""
+
+
 class Answered(NamedTuple):
     """What was found: in full for ``leading``, in short for all ``counts`` of the chosen card."""
 
@@ -90,7 +94,9 @@ def document(here: Context, parsed: Parsed, estimator: Estimator, found: Answere
         copies_per_card=copies(memory) if layout.gpus == 1 else None,
         slices=[_slice_doc(held) for held in slices_held(estimator, card, profiles)],
         cheapest=[_holding_doc(each, here) for each in _holdings(estimator, found.chosen, gpus)],
-        assumptions=assumption_docs([*found.chosen.made, *assumed(workload, card, gpus)]),
+        assumptions=assumption_docs(
+            a for a in (*found.chosen.made, *assumed(workload, card, gpus)) if a.key not in _OF_TIME
+        ),
         warnings=finding_docs([*_warnings(estimator, card, leading), *parsed.warnings, *here.findings]),
     )
 

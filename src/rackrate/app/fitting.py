@@ -23,7 +23,10 @@ from rackrate.values import replace
 _ORDER = (Verdict.FITS, Verdict.TIGHT, Verdict.DOES_NOT_FIT)
 
 
-NOT_USED_ANYWHERE = ("use.starts", "use.data_in", "limits.deadline")
+NOT_USED_ANYWHERE = (
+    *("use.starts", "use.data_in", "limits.deadline"),
+    *("training.checkpoint_every", "training.evaluate_every", "training.eval_tokens", "measured"),
+)
 NOT_USED = (*BESIDE_THE_WORK, *NOT_USED_ANYWHERE, "limits.max_gpus", "limits.require", "limits.vendors")
 """Keys that change nothing of what memory holds on the one card named; without a name the last choose among cards."""
 

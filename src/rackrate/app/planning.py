@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import date
+from typing import TYPE_CHECKING
 
 from rackrate.app.asking import NOTHING, Asked, read_workload
 from rackrate.app.context import Context, context
@@ -20,7 +21,12 @@ from rackrate.values import replace
 from rackrate.workload.parse import Parsed
 from rackrate.workload.workload import NOT_HOSTED
 
+<<<<<<< HEAD
 MEDIAN = 50
+=======
+if TYPE_CHECKING:
+    from rackrate.app.wire.measured import JudgedDoc
+>>>>>>> 7056203 (A measured speed is judged and corrects estimates; tuning advice in numbers; checkpoints and evaluations in hours of training)
 
 STALE_RATES_DAYS = 7
 """Exchange rates older than this are named in the answer."""
@@ -67,6 +73,7 @@ def plan_over(
     if unknown := unknown_names(parsed.workload.limits, here.catalog.table, here.book.provider_ids):
         raise Refused(unknown)
     _check_hosted(parsed, here)
+    here, seen = _measured(parsed, here)
     question = Question(
         workload=parsed.workload,
         engine=here.book.engine(parsed.workload.engine_id),
@@ -78,6 +85,7 @@ def plan_over(
         request=parsed.request,
         limit=max(limit, 2),  # the runner-up is told even where one plan is wanted
     )
+<<<<<<< HEAD
     return _document(here, parsed, _with_tails(question, plan_rental(question), limit), limit)
 
 
@@ -90,6 +98,19 @@ def _with_tails(question: Question, answer: Answer, limit: int) -> Answer:
 
     shown = answer.plans[:limit]
     return replace(answer, plans=(*(with_tail(question, plan) for plan in shown), *answer.plans[limit:]))
+=======
+    found = _document(here, parsed, plan_rental(question), limit)
+    return replace(found, judged=seen) if seen else found
+
+
+def _measured(parsed: Parsed, here: Context) -> tuple[Context, JudgedDoc | None]:
+    """What is known, with a measured speed over it; few questions have one."""
+    if parsed.workload.measured is None:
+        return here, None
+    from rackrate.app.measuring import with_measured  # imported here: a plan without one starts without it
+
+    return with_measured(parsed.workload, here)
+>>>>>>> 7056203 (A measured speed is judged and corrects estimates; tuning advice in numbers; checkpoints and evaluations in hours of training)
 
 
 def _check(rank: str, limit: int) -> None:

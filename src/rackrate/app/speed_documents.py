@@ -114,6 +114,8 @@ def _machine(card: Accelerator, each: OnCards, changes: Sequence[Change], target
         capacity_requests_per_s=_span(serving.capacity_requests_per_s if serving else None),
         audio_s_per_s=_span(serving.audio_s_per_s if serving else None),
         step_s=_span(training.step_s if training else None),
+        checkpoint_s=_span(training.checkpoint_s if training else None),
+        pauses_hours=_span(training.pauses_hours if training else None),
         model_flop_utilisation=_span(training.model_flop_utilisation if training else None),
         energy=_energy(each.energy),
         speedup=each.speedup,

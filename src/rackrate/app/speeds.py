@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 
+from rackrate.app.advice_documents import advice_docs
 from rackrate.app.asking import BESIDE_THE_WORK, NOTHING, Asked, not_used, read_workload
 from rackrate.app.context import Context, context
 from rackrate.app.documents import assumption_docs, finding_docs, header, workload_doc
+from rackrate.app.measuring import with_measured
 from rackrate.app.questions import assumed, bridge, candidates, question_of
 from rackrate.app.speed_documents import card_doc
-from rackrate.app.wire.speed import SpeedDocument
+from rackrate.app.wire.speed import CardSpeedDoc, SpeedDocument
 from rackrate.facts import bundled
 from rackrate.facts.accelerator import Accelerator
 from rackrate.memory.fit import Change
+from rackrate.plan.advice import advice
 from rackrate.plan.answer import NoEstimate, ShapeEstimate
+<<<<<<< HEAD
 from rackrate.plan.loads import MEDIAN, all_simulated, fewest_simulated
 from rackrate.plan.question import Question
 from rackrate.plan.scaling import OnCards, on_cards
+=======
+from rackrate.plan.loads import all_simulated, fewest_simulated
+from rackrate.plan.scaling import OnCards, fewest_that_meet, on_cards
+>>>>>>> 7056203 (A measured speed is judged and corrects estimates; tuning advice in numbers; checkpoints and evaluations in hours of training)
 from rackrate.plan.shapes import Estimator
 from rackrate.plan.sharing import shared_cards
 from rackrate.plan.to_fit import changes_to_fit
@@ -64,7 +72,8 @@ def speed(
     """
     here = context(at)
     parsed = read_workload(asked, flags, here.book)
-    estimator = Estimator(question_of(parsed.workload, here))
+    here, seen = with_measured(parsed.workload, here)
+    estimator = Estimator(replace(question_of(parsed.workload, here), request=parsed.request))
     cards, usual = _cards(estimator)
     counts = _counts(parsed.workload)
     serving = parsed.workload.serving
@@ -81,8 +90,13 @@ def speed(
     return SpeedDocument(
         **header("speed", here),
         workload=workload_doc(parsed.workload),
+        judged=seen,
         cards=[
-            card_doc(card, machines, _changes(estimator, here, card, machines), figures, targets)
+            _advised(
+                card_doc(card, machines, _changes(estimator, here, card, machines), figures, targets),
+                estimator,
+                machines,
+            )
             for card, machines in found
         ],
         assumptions=assumption_docs(made),
@@ -104,6 +118,16 @@ def _with_copies(question: Question, card: Accelerator, each: OnCards) -> OnCard
     if each.shape.gpus > 1 or each.load is None or not isinstance(each.found, ShapeEstimate):
         return each
     return replace(each, shared=shared_cards(question, card, each.found.memory, bundled.mig_profiles()))
+
+
+def _advised(doc: CardSpeedDoc, estimator: Estimator, machines: Sequence[OnCards]) -> CardSpeedDoc:
+    """The card with what tuning would change on the machine that matters."""
+    leading = fewest_that_meet(machines) or next((each for each in machines if each.speedup is not None), None)
+    if leading is None:
+        return doc
+    card = estimator.question.book.accelerators[doc.accelerator]
+    told = advice(estimator, card, machines, leading)
+    return replace(doc, advice=tuple(advice_docs(told)), advice_gpus=leading.shape.gpus)
 
 
 def _cards(estimator: Estimator) -> tuple[list[Accelerator], list[Assumption]]:

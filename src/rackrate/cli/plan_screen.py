@@ -113,6 +113,10 @@ def screen(document: PlanDocument) -> Iterator[Part]:
     """What a person sees first, top to bottom."""
     yield workload_line(document.workload)
     yield ""
+    if document.judged is not None:
+        from rackrate.cli.judged_screen import judged  # imported here: few plans have one
+
+        yield from judged(document.judged)
     if document.plans:
         yield from _best(document)
         yield from _others(document)

@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from rackrate.cli import words
+from rackrate.cli.advice_screen import advice
 from rackrate.cli.gpu_parts import measured_table, per_cent
+from rackrate.cli.judged_screen import JUDGED_KEYS, JUDGED_TEXTS, judged, judged_cells
 from rackrate.cli.layout import Part, Table, drawn, pairs
 from rackrate.cli.load_words import highest, latencies, met, shared
 from rackrate.cli.numbers import hours_span, image_speed, rate_span, seconds_span
@@ -44,9 +46,11 @@ _KEYS = (
     *(f"simulated_{name}_{share}" for name in _TIMES for share in _SHARES),
     *("simulated_requests_per_s", "simulated_capacity_requests_per_s", "highest_requests_per_s"),
     *("meets_targets", "reason", "detail"),
+    *JUDGED_KEYS,
 )
 _TEXTS = frozenset(
     {"accelerator", "layout", "interconnect", "verdict", "limited_by", "meets_targets", "reason", "detail"}
+    | JUDGED_TEXTS
 )
 
 
@@ -55,7 +59,11 @@ def table(document: SpeedDocument) -> Table:
     return Table(
         keys=_KEYS,
         titles=_KEYS,
-        rows=tuple(_row(card, machine) for card in document.cards for machine in card.machines),
+        rows=tuple(
+            (*_row(card, machine), *judged_cells(document.judged, card.accelerator, machine.gpus))
+            for card in document.cards
+            for machine in card.machines
+        ),
         right=frozenset(place for place, key in enumerate(_KEYS) if key not in _TEXTS),
     )
 
@@ -117,6 +125,7 @@ def screen(document: SpeedDocument) -> Iterator[Part]:
     """What a person sees, top to bottom."""
     yield workload_line(document.workload)
     yield ""
+    yield from judged(document.judged)
     yield drawn(_overview(document))
     yield _legend(document)
     yield ""
@@ -211,6 +220,7 @@ def _card(card: CardSpeedDoc, *, in_full: bool) -> Iterator[Part]:
         yield "All programs together, likely values, not calibrated: bandwidth and arithmetic shared, weights repeated."
     yield from _changes(card)
     yield ""
+    yield from advice(card)
     found = measured_table(card.measured) if in_full else None
     if found is not None:
         yield drawn(found)
@@ -243,6 +253,9 @@ def _speed_rows(machine: MachineSpeedDoc) -> Iterator[tuple[str, str]]:
     if machine.energy is not None:
         yield "Energy", energy(machine.energy)
     startup = f"start-up {format_hours(machine.startup_hours.likely)}" if machine.startup_hours else ""
+    if machine.pauses_hours is not None and machine.checkpoint_s is not None:
+        startup += f", {format_hours(machine.pauses_hours.likely)} checkpoints and evaluations"
+        startup += f" ({seconds_span(machine.checkpoint_s)} a checkpoint)"
     yield "Time", f"done in {hours_span(machine.hours)}, of which {startup}" if machine.hours else f"{startup} first"
 
 

@@ -76,3 +76,13 @@ def with_model(book: FactBook, model: Model) -> FactBook:
         return model if name == model.id else known(name)
 
     return replace(book, model_ids=(*book.model_ids, model.id), model=look_up)
+
+
+def with_engine(book: FactBook, engine: Engine) -> FactBook:
+    """The book with ``engine`` in the place of the one of its id."""
+    known = book.engine
+
+    def look_up(name: str) -> Engine:
+        return engine if name == engine.id else known(name)
+
+    return replace(book, engine=look_up)

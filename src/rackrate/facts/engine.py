@@ -279,6 +279,40 @@ class SpeedPolicy(Value, frozen=True, kw_only=True):
     measured_on: frozenset[str] = frozenset()
 
 
+class Times(Value, frozen=True, kw_only=True):
+    """Times of the phases of work over those expected; ``images``: of denoising steps and all else."""
+
+    prefill: float = 1.0
+    decode: float = 1.0
+    training: float = 1.0
+    images: float = 1.0
+
+
+EXPECTED = Times()
+"""As expected."""
+
+
+class Calibration(Value, frozen=True, kw_only=True):
+    """What one measured speed says of an engine on one card.
+
+    ``near``: of ``model`` in the format ``weights`` on ``gpus`` of ``accelerator``,
+    as it was measured; ``elsewhere``: of other models, formats and numbers of
+    that card. ``phases`` are those that were measured apart, or ``serving`` as a whole.
+    """
+
+    accelerator: str
+    gpus: int
+    model: str
+    weights: str
+    phases: frozenset[str]
+    near: Times
+    elsewhere: Times
+
+    def is_near(self, accelerator: str, gpus: int, model: str, weights: str) -> bool:
+        """Whether this is what was measured."""
+        return (self.accelerator, self.gpus, self.model, self.weights) == (accelerator, gpus, model, weights)
+
+
 class Older(Value, frozen=True, kw_only=True):
     """The policies of an engine before some version."""
 
@@ -299,7 +333,8 @@ class Engine(Value, frozen=True, kw_only=True):
     ``weight_formats`` the formats it loads; ``vendors`` the accelerator vendors
     it runs on; ``min_compute_capability`` for NVIDIA cards. ``older`` are the
     policies that it had before, the oldest version first. ``encoder_decoders``:
-    modalities of the models with an encoder and a decoder that it runs.
+    modalities of the models with an encoder and a decoder that it runs. ``calibration`` is no
+    fact of the engine but what was measured with it on one's own machine.
     """
 
     id: str
@@ -321,6 +356,7 @@ class Engine(Value, frozen=True, kw_only=True):
     zero_stages: tuple[int, ...] = ()
     zero_stages_in_pipelines: tuple[int, ...] = ()
     encoder_decoders: frozenset[str] = frozenset()
+    calibration: Calibration | None = None
 
     def zero_stages_at(self, pipeline: int) -> tuple[int, ...]:
         """The stages of ZeRO that go with ``pipeline`` stages of layers."""

@@ -130,11 +130,11 @@ def _missed(estimator: Estimator, found: ShapeEstimate) -> Iterable[Missed]:
 def _compared(each: OnCards, first: OnCards, *, loaded: bool) -> OnCards:
     if not isinstance(each.found, ShapeEstimate) or not isinstance(first.found, ShapeEstimate):
         return each
-    speedup = _rate(each.found, loaded=loaded) / _rate(first.found, loaded=loaded)
+    speedup = compared_rate(each.found, loaded=loaded) / compared_rate(first.found, loaded=loaded)
     return replace(each, speedup=speedup, efficiency=speedup * first.shape.gpus / each.shape.gpus)
 
 
-def _rate(found: ShapeEstimate, *, loaded: bool) -> float:
+def compared_rate(found: ShapeEstimate, *, loaded: bool) -> float:
     """What grows with cards: tokens or images per second, or the capacity of a service whose load is given."""
     serving = found.speed.serving
     if loaded and serving is not None and serving.capacity_requests_per_s is not None:

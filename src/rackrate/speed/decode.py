@@ -43,7 +43,7 @@ def decode_terms(replica: Replica, batch: float, context_tokens: float) -> dict[
 
 def decode_step_s(replica: Replica, batch: float, context_tokens: float) -> float:
     """Seconds of one decode step."""
-    return pass_s(replica, decode_terms(replica, batch, context_tokens))
+    return pass_s(replica, decode_terms(replica, batch, context_tokens)) * replica.times.decode
 
 
 def pass_s(replica: Replica, terms: dict[Bound, float]) -> float:

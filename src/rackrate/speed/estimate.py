@@ -5,16 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from rackrate.evidence import Unknown
+from rackrate.evidence import Unknown, add_independent
 from rackrate.facts.accelerator import Accelerator
 from rackrate.facts.engine import Engine
 from rackrate.memory.estimate_types import MemoryEstimate
 from rackrate.problems import Code, Finding, Severity
 from rackrate.speed import serving, training
+from rackrate.speed.calibration import images_at, spreads_of, training_spread
 from rackrate.speed.estimate_types import Bound, ServingSpeed, SpeedEstimate, TrainingSpeed
 from rackrate.speed.flops import model_flop_per_token
-from rackrate.speed.replica import Replica, replica
-from rackrate.speed.spread import Phase, inference_spread, spread_of, wider, within
+from rackrate.speed.pauses import pauses, read_again
+from rackrate.speed.replica import Replica, replica, times_of
+from rackrate.speed.spread import Phase, wider, within
 from rackrate.units import SECONDS_PER_HOUR
 from rackrate.values import replace
 from rackrate.workload.layout import Layout
@@ -32,7 +34,7 @@ def estimate(
     published rows scatter, and never above the physical ceiling.
     """
     if workload.images is not None or (workload.training is not None and workload.training.pictured is not None):
-        return _of_pictures(workload, accelerator, layout)
+        return _of_pictures(workload, accelerator, layout, engine)
     one = replica(workload, accelerator, layout, engine)
     if isinstance(one, Unknown):
         return one
@@ -40,19 +42,21 @@ def estimate(
     if reached <= 0:
         return Unknown(f"{engine.title} does not do {workload.task}")
     if workload.training is not None:
-        found = _trained(one, workload, workload.training, spread_of(engine, accelerator, one))
+        found = _trained(one, workload, workload.training, training_spread(workload, accelerator, layout, engine, one))
     elif workload.serving is not None and workload.model.generates_text:
         held = serving.sequences_held(memory.cache, workload.serving, engine)
         if isinstance(held, Unknown):
             return held
-        spreads = {phase: inference_spread(phase, engine, accelerator, one) for phase in Phase}
+        spreads = spreads_of(workload, accelerator, layout, engine, one)
         found = _served(one, workload.serving, engine, held, spreads)
     else:
         return Unknown(f"speed of {workload.task} with {workload.model.id} is not modelled yet")
     return replace(found, findings=(_emulation(workload, accelerator),)) if one.rates.emulated else found
 
 
-def _of_pictures(workload: Workload, accelerator: Accelerator, layout: Layout) -> SpeedEstimate | Unknown:
+def _of_pictures(
+    workload: Workload, accelerator: Accelerator, layout: Layout, engine: Engine
+) -> SpeedEstimate | Unknown:
     """The speed of making images, or of training on them."""
     from rackrate.speed.picture_training import pictured_training  # imported here: text needs none of it
     from rackrate.speed.pictures import pictured
@@ -61,7 +65,10 @@ def _of_pictures(workload: Workload, accelerator: Accelerator, layout: Layout) -
     if training is not None and training.pictured is not None:
         return pictured_training(workload, training, training.pictured, accelerator, layout)
     assert workload.images is not None
-    return pictured(workload, workload.images, accelerator, layout)
+    found = pictured(workload, workload.images, accelerator, layout)
+    if isinstance(found, Unknown):
+        return found
+    return images_at(found, times_of(workload, accelerator, layout, engine).images)
 
 
 def _served(one: Replica, asked: Serving, engine: Engine, held: int, spreads: Mapping[Phase, float]) -> SpeedEstimate:
@@ -99,16 +106,21 @@ def _trained(one: Replica, workload: Workload, run: Training, spread: float) -> 
     peak = one.rates.flop_per_s * one.layout.gpus
     tokens = training.tokens_per_step(one, run)
     rate = within(tokens / training.step_s(one, workload, run), spread, peak / needed)
+    stops = pauses(workload, run, run.tokens / tokens)
+    evaluated = read_again(run, stops.evaluated_tokens)
+    written = stops.checkpoints_s.scaled(1 / SECONDS_PER_HOUR)
     speed = TrainingSpeed(
         tokens_per_s=rate,
         step_s=rate.inverse(tokens),
         model_flop_utilisation=rate.scaled(needed / peak),
+        checkpoint_s=stops.checkpoint_s,
+        pauses_hours=add_independent((written, rate.inverse(evaluated / SECONDS_PER_HOUR))),
     )
     return SpeedEstimate(
         limited_by=training.busiest(one, workload, run),
         ceiling_tokens_per_s=peak / needed,
         training=speed,
-        work_hours=rate.inverse(run.tokens / SECONDS_PER_HOUR),
+        work_hours=add_independent((rate.inverse((run.tokens + evaluated) / SECONDS_PER_HOUR), written)),
         computes_in=one.rates.precision,
     )
 

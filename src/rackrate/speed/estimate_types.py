@@ -54,11 +54,17 @@ class ServingSpeed(Value, frozen=True, kw_only=True):
 
 
 class TrainingSpeed(Value, frozen=True, kw_only=True):
-    """Speed of training: tokens per second of the machine, time of one optimizer step, FLOP utilisation."""
+    """Speed of training: tokens per second of the machine, time of one optimizer step, FLOP utilisation.
+
+    ``checkpoint_s``: one checkpoint; ``pauses_hours``: all of them and the evaluations, part of the work's hours
+    (None: not known).
+    """
 
     tokens_per_s: Range
     step_s: Range
     model_flop_utilisation: Range
+    checkpoint_s: Range | None = None
+    pauses_hours: Range | None = None
 
 
 class ImageSpeed(Value, frozen=True, kw_only=True):

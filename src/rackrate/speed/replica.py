@@ -6,7 +6,7 @@ import math
 
 from rackrate.evidence import Unknown
 from rackrate.facts.accelerator import Accelerator, Precision
-from rackrate.facts.engine import Engine, Host, SpeedPolicy, TrainingPolicy
+from rackrate.facts.engine import EXPECTED, Engine, Host, SpeedPolicy, Times, TrainingPolicy
 from rackrate.facts.formats import WeightFormat
 from rackrate.facts.model import Model
 from rackrate.memory.encoder_decoder import source_copies
@@ -50,6 +50,7 @@ class Replica(Value, frozen=True, kw_only=True):
     relative to 16-bit ones. ``vector_kernels``: small batches are multiplied outside the
     matrix units. ``multiplied_params`` are those of the text model; ``image_flop``:
     what the vision tower adds to a prompt token on average. ``trains``: how the engine trains, where it does.
+    ``times``: what a measurement on this machine says of each phase.
 
     Of an encoder-decoder this is the decoder, which writes ``beams`` for each
     sequence and keeps ``source_copies`` of what was made of ``source_tokens``;
@@ -79,6 +80,7 @@ class Replica(Value, frozen=True, kw_only=True):
     source_tokens: int = 0
     source_copies: int = 1
     encoder: Replica | None = None
+    times: Times = EXPECTED
 
     @property
     def reader(self) -> Replica:
@@ -204,6 +206,7 @@ def replica(workload: Workload, accelerator: Accelerator, layout: Layout, engine
         vector_kernels=own_kernels or weights.id.startswith("gguf"),
         multiplied_params=multiplied_params(model) - inside,
         image_flop=image_flop_per_token(workload),
+        times=times_of(workload, accelerator, layout, engine),
     )
     return _two_sided(one, workload, engine) if model.is_encoder_decoder and workload.serving is not None else one
 
@@ -230,6 +233,15 @@ def _two_sided(one: Replica, workload: Workload, engine: Engine) -> Replica:
         source_tokens=serving.prompt_tokens,
         source_copies=source_copies(serving, engine.serving) if engine.serving is not None else 1,
     )
+
+
+def times_of(workload: Workload, accelerator: Accelerator, layout: Layout, engine: Engine) -> Times:
+    """What was measured with ``engine`` on this card says of ``workload``; nothing where it was another card."""
+    found = engine.calibration
+    if found is None or found.accelerator != accelerator.id:
+        return EXPECTED
+    near = found.is_near(accelerator.id, layout.gpus, workload.model.id, workload.weights.id)
+    return found.near if near else found.elsewhere
 
 
 def is_packed(weights: WeightFormat) -> bool:

@@ -8,6 +8,7 @@ from rackrate.evidence import Range, Unknown
 from rackrate.facts.accelerator import Accelerator
 from rackrate.facts.engine import Engine
 from rackrate.speed import training
+from rackrate.speed.calibration import spreads_of, training_spread
 from rackrate.speed.decode import cache_read_bytes, decode_step_s, decode_terms, sequences_in_pass
 from rackrate.speed.estimate_types import Bound, SpeedEstimate, longest
 from rackrate.speed.flops import model_flop_per_token
@@ -15,7 +16,7 @@ from rackrate.speed.prefill import attention_flop, matrix_flop, prefill_s, prefi
 from rackrate.speed.replica import Replica, replica, weight_bytes_touched
 from rackrate.speed.roofline import Rates
 from rackrate.speed.serving import spread_over
-from rackrate.speed.spread import Phase, inference_spread, spread_of, within
+from rackrate.speed.spread import Phase, within
 from rackrate.values import Value
 from rackrate.workload.layout import Layout
 from rackrate.workload.workload import Serving, Training, Workload
@@ -92,10 +93,11 @@ def roofs(
     elif workload.serving is not None and speed.serving is not None:
         replicas, batch = spread_over(one, speed.serving.concurrency)
         passes = (*_prefill(one, replicas, batch, workload.serving), _decode(one, replicas, batch, workload.serving))
+    inference = spreads_of(workload, accelerator, layout, engine, one)
     spreads = {
-        Part.PREFILL: inference_spread(Phase.PREFILL, engine, accelerator, one),
-        Part.DECODE: inference_spread(Phase.DECODE, engine, accelerator, one),
-        Part.STEP: spread_of(engine, accelerator, one),
+        Part.PREFILL: inference[Phase.PREFILL],
+        Part.DECODE: inference[Phase.DECODE],
+        Part.STEP: training_spread(workload, accelerator, layout, engine, one),
     }
     return Roofs(rates=one.rates, parts=tuple(_beside_roofs(one, each, spreads[each.part]) for each in passes))
 

@@ -105,7 +105,7 @@ def step_s(replica: Replica, workload: Workload, training: Training) -> float:
     updated = held_params(replica, workload, training) / max(1.0, shared)
     optimizer = updated * _OPTIMIZER_BYTES[training.pure_16bit] / (replica.rates.bandwidth_bytes_per_s * STREAM_SHARE)
     bubble = micro * (layout.pipeline - 1) / chunks(replica)
-    return pieces * (micro + _hops_s(replica)) + bubble + reduce + optimizer
+    return (pieces * (micro + _hops_s(replica)) + bubble + reduce + optimizer) * replica.times.training
 
 
 def exposed_reduce_s(replica: Replica, workload: Workload, training: Training, micro: float) -> float:

@@ -80,6 +80,7 @@ def _way_out(key: Key, task: Task) -> str:
 
 OF_TEXT = (
     *("training.sequence_tokens", "training.tokens", "training.mean_tokens", "training.packed", "training.loss"),
+    *("training.checkpoint_every", "training.evaluate_every", "training.eval_tokens", "measured"),
     *("training.attention", "training.compiled", "training.step_in_backward", "training.offload", "training.dora"),
     *("training.pure_16bit", "training.modules_to_save"),
 )

@@ -31,6 +31,7 @@ from rackrate.workload.workload import (
 _TOKENS_PER_PRETRAIN_STEP = 2**21  # GPT-3 6.7B and 13B: arXiv 2005.14165, table 2.1
 _TOKENS_PER_PARAMETER = 20  # arXiv 2203.15556
 _FINE_TUNE_TOKENS = 10e6
+_EVALUATED = 0.01  # of the tokens of a run
 _PROMPT_TOKENS, _OUTPUT_TOKENS = 1024, 128  # vllm-project/vllm vllm/benchmarks/datasets.py, RandomDataset
 _WINDOW_TOKENS = 448  # openai/whisper whisper/model.py ModelDimensions, n_text_ctx
 _FIRST_TOKEN_S, _S_PER_OUTPUT_TOKEN = 0.45, 0.04  # mlcommons/inference_policies, Llama 2 70B interactive
@@ -48,12 +49,13 @@ def decide_training(draft: Draft, task: Task, chosen: Chosen) -> Training:
     usual = max(1, _TOKENS_PER_PRETRAIN_STEP // sequence) if pretrain else 16
     why = "pretrain_global_batch" if pretrain else "usual_global_batch"
     rank, targets = _adapters(draft) if task.trains_adapters else (0, ())
+    tokens = _run_tokens(draft, task, chosen.model, sequence)
     kept = chosen.engine.training is not None and not chosen.engine.training.master_weights
     return Training(
         sequence_tokens=sequence,
         micro_batch=micro,
         global_batch=draft.choose("training.global_batch", math.ceil(usual / micro) * micro, why),
-        tokens=_run_tokens(draft, task, chosen.model, sequence),
+        tokens=tokens,
         optimizer=draft.constant("training.optimizer", str),
         checkpointing=_checkpointing(draft, pretrain=pretrain),
         pure_16bit=draft.choose(
@@ -69,6 +71,9 @@ def decide_training(draft: Draft, task: Task, chosen: Chosen) -> Training:
         dora=draft.said("training.dora") is True,
         modules_to_save=_modules_to_save(draft, chosen),
         offload=(draft.text("training.offload") or "").removeprefix("none"),
+        checkpoint_every=draft.constant("training.checkpoint_every", int),
+        evaluate_every=draft.constant("training.evaluate_every", int),
+        eval_tokens=_eval_tokens(draft, tokens),
     )
 
 
@@ -111,6 +116,13 @@ def _decide_pictured(draft: Draft, task: Task, pipeline: Pipeline) -> Training:
         lora_targets=("q", "k", "v", "o", "up", "down") if "all" in targets else targets,
         pictured=pictured,
     )
+
+
+def _eval_tokens(draft: Draft, tokens: float) -> float:
+    """Tokens of one evaluation; none where none is made."""
+    if not draft.number("training.evaluate_every"):
+        return 0.0
+    return draft.choose("training.eval_tokens", tokens * _EVALUATED, "usual_evaluation")
 
 
 def _sequence_tokens(draft: Draft, task: Task, model: Model) -> int:

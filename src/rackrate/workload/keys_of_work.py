@@ -101,4 +101,14 @@ WHAT = (
         help="Currency to compare and show costs in (ISO 4217).",
         example="CNY",
     ),
+    Key(
+        path="measured",
+        kind="text",
+        flag="--measured",
+        help="A speed that you measured with this workload, to be judged, and to correct estimates by: a number, "
+        "its unit, and on which machine unless one card is named.",
+        example="32 tok/s on 2 x a40",
+        rule="none: estimates alone",
+        known_as=("throughput", "tokens_per_second"),
+    ),
 )

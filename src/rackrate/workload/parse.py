@@ -11,6 +11,7 @@ from rackrate.workload.checks import check_limits, check_scopes, check_sizes, sp
 from rackrate.workload.decide import decide_images, decide_serving, decide_training, decide_use
 from rackrate.workload.draft import Draft
 from rackrate.workload.keys import KEYS
+from rackrate.workload.measured import Measured
 from rackrate.workload.named import (
     check_currency,
     named_cards,
@@ -53,7 +54,7 @@ def parse(request: Request, book: FactBook) -> Parsed | tuple[Finding, ...]:
     spread_shorthands(draft, task)
     check_scopes(draft, task, online=online)
     check_sizes(draft, task, online=online)
-    chosen = resolve(draft, task, limits.vendors, book)
+    chosen, measured = resolve(draft, task, limits.vendors, book), _measured(draft, task, book)
     if draft.refused or chosen is None:
         return tuple(draft.findings)
     training = decide_training(draft, task, chosen) if task.trains else None
@@ -84,6 +85,7 @@ def parse(request: Request, book: FactBook) -> Parsed | tuple[Finding, ...]:
         sight=chosen.sight,
         display_currency=currency,
         assumptions=tuple(sorted(draft.assumptions, key=lambda a: _ORDER[a.key])),
+        measured=measured,
     )
     _warn_of_context(draft, workload, chosen.engine)
     return Parsed(workload=workload, request=request, warnings=tuple(draft.findings))
@@ -91,6 +93,14 @@ def parse(request: Request, book: FactBook) -> Parsed | tuple[Finding, ...]:
 
 def _refused(draft: Draft) -> bool:
     return draft.refused
+
+
+def _measured(draft: Draft, task: Task, book: FactBook) -> Measured | None:
+    if "measured" not in draft:
+        return None
+    from rackrate.workload.measured_text import measured_in  # imported here: few requests have one
+
+    return measured_in(draft, task, book)
 
 
 def parse_limits(request: Request, book: FactBook) -> Limits | tuple[Finding, ...]:

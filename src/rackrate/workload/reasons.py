@@ -34,6 +34,9 @@ REASONS = {
     "chinchilla": "20 tokens for each parameter (Hoffmann et al. 2022, arXiv 2203.15556)",
     "usual_epochs": "the default of transformers (TrainingArguments.num_train_epochs)",
     "usual_row": "a typical instruction with its answer; measure your own",
+    "usual_checkpoints": "the default of transformers (TrainingArguments.save_steps)",
+    "no_evaluation": "the default of transformers (TrainingArguments.eval_strategy)",
+    "usual_evaluation": "a hundredth of the run's tokens, held back",
     "usual_optimizer": "AdamW is the default of the training engines",
     "least_memory": "the activations of long sequences seldom fit otherwise "
     "(PEFT's prepare_model_for_kbit_training turns it on likewise)",

@@ -19,6 +19,7 @@ def settings(workload: Workload) -> Mapping[str, Setting]:
         "precision": workload.precision.value,
         "quantization": workload.weights.id,
         "currency": workload.display_currency,
+        "measured": workload.measured.text if workload.measured else None,
     }
     if workload.training is not None:
         found |= _training(workload.training, adapters=workload.task.trains_adapters)
@@ -68,6 +69,9 @@ def _training(training: Training, *, adapters: bool) -> dict[str, Setting | None
         "training.step_in_backward": training.step_in_backward or None,
         "training.offload": training.offload or None,
         "training.dora": training.dora or None,
+        "training.checkpoint_every": training.checkpoint_every,
+        "training.evaluate_every": training.evaluate_every,
+        "training.eval_tokens": training.eval_tokens or None,
         "training.modules_to_save": list(training.modules_to_save),
     }
 

@@ -15,6 +15,7 @@ from rackrate.facts.sight import Sight
 from rackrate.money import Money
 from rackrate.values import Value
 from rackrate.workload.layout import Parallel
+from rackrate.workload.measured import Measured
 
 
 class Task(StrEnum):
@@ -87,6 +88,7 @@ class Training(Value, frozen=True, kw_only=True):
     go through torch.compile. ``step_in_backward``: each gradient is used and
     freed as soon as it is there. ``offload``: what waits in the host's memory
     (``activations``, ``optimizer``, ``parameters`` with the optimizer).
+    ``checkpoint_every`` and ``evaluate_every`` so many steps (0: at the end alone, never), on ``eval_tokens``.
     ``dora``: adapters with a magnitude for each output. ``modules_to_save``:
     ``embedding`` and ``head`` where copies of them are trained beside adapters.
     ``pictured``: the images of a
@@ -109,6 +111,9 @@ class Training(Value, frozen=True, kw_only=True):
     step_in_backward: bool = False
     offload: str = ""
     dora: bool = False
+    checkpoint_every: int = 0
+    evaluate_every: int = 0
+    eval_tokens: float = 0.0
     modules_to_save: tuple[str, ...] = ()
     pictured: Pictured | None = None
 
@@ -277,6 +282,7 @@ class Workload(Value, frozen=True, kw_only=True):
     ``sight`` is how the model sees, whether images are asked for or not.
     ``display_currency`` is the currency in which costs are compared and shown.
     ``parallel`` is the division over cards that was asked for (None: the best is searched).
+    ``measured`` is a speed that was seen on one machine.
     """
 
     model: Model
@@ -293,6 +299,7 @@ class Workload(Value, frozen=True, kw_only=True):
     sight: Sight | None = None
     display_currency: str = "USD"
     assumptions: tuple[Assumption, ...] = ()
+    measured: Measured | None = None
 
     @property
     def engine_task(self) -> str:

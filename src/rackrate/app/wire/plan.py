@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from rackrate.app.wire.hosted import HostedDoc
+from rackrate.app.wire.measured import JudgedDoc
 from rackrate.app.wire.parts import AssumptionDoc, ChangeDoc, Document, FindingDoc, Part, RangeDoc, WorkloadDoc
 
 
@@ -157,7 +158,10 @@ class RejectedDoc(Part, frozen=True, kw_only=True):
 
 
 class PlanDocument(Document, frozen=True, kw_only=True):
-    """Answer of ``plan``; ``hosted`` is null for training and where it was not wanted."""
+    """Answer of ``plan``; ``hosted`` is null for training and where it was not wanted.
+
+    ``judged``: the measured speed, where one was given; estimates of its card are corrected by it.
+    """
 
     workload: WorkloadDoc
     rank: str
@@ -173,6 +177,7 @@ class PlanDocument(Document, frozen=True, kw_only=True):
     rejected: list[RejectedDoc]
     assumptions: list[AssumptionDoc]
     warnings: list[FindingDoc]
+    judged: JudgedDoc | None = None
 
 
 DOCUMENTS: dict[str, type[Document]] = {"plan": PlanDocument}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from rackrate.app.wire.gpus import MeasuredDoc
+from rackrate.app.wire.measured import JudgedDoc
 from rackrate.app.wire.parts import AssumptionDoc, ChangeDoc, Document, FactDoc, FindingDoc, Part, RangeDoc, WorkloadDoc
 
 
@@ -133,9 +134,16 @@ class MachineSpeedDoc(Part, frozen=True, kw_only=True):
     ``s_per_image`` is a batch's time over its images on one card, ``steps_per_s`` denoising steps of it.
     ``speedup`` is over the fewest cards that do the work, ``efficiency`` that
     over the ratio of the cards. ``hours`` is start-up and work together, null
+<<<<<<< HEAD
     where the work has no end or no size. ``changes`` would make it fit. ``load``
     and ``highest_load`` are there where serving was simulated, and for one card ``shared``: the same
     users served by several programs on it. ``audio_s_per_s`` are seconds of sound transcribed in a second.
+=======
+    where the work has no end or no size. ``pauses_hours``: checkpoints
+    and evaluations, part of ``work_hours``. ``changes`` would make it fit. ``load``
+    and ``highest_load`` are there where serving was simulated.
+    ``audio_s_per_s`` are seconds of sound transcribed in a second.
+>>>>>>> 7056203 (A measured speed is judged and corrects estimates; tuning advice in numbers; checkpoints and evaluations in hours of training)
     """
 
     gpus: int
@@ -170,9 +178,33 @@ class MachineSpeedDoc(Part, frozen=True, kw_only=True):
     s_per_image: RangeDoc | None = None
     steps_per_s: RangeDoc | None = None
     ceiling_images_per_s: float | None = None
+    checkpoint_s: RangeDoc | None = None
+    pauses_hours: RangeDoc | None = None
     load: LoadDoc | None = None
     highest_load: HighestLoadDoc | None = None
     audio_s_per_s: RangeDoc | None = None
+
+
+class AdviceDoc(Part, frozen=True, kw_only=True):
+    """One tuning, and what it leads to by the estimate made again with it.
+
+    ``pace`` is the speed with it (tokens a second), ``speedup`` that over the machine as asked. ``cost_before`` and
+    ``cost_after``: the whole job, or a million tokens where the work has no end, at the cheapest price on
+    demand for such a machine (null where nobody sells it by the hour). ``changes_results``: quality wants a look.
+    """
+
+    mechanism: str
+    what: str
+    changes: list[ChangeDoc]
+    pace: RangeDoc
+    speedup: float
+    hours: RangeDoc | None
+    peak_bytes: RangeDoc
+    cost_before: str | None
+    cost_after: str | None
+    currency: str | None
+    changes_results: bool
+    source: str
 
 
 class CardSpeedDoc(Part, frozen=True, kw_only=True):
@@ -180,7 +212,8 @@ class CardSpeedDoc(Part, frozen=True, kw_only=True):
 
     ``powered_flop_per_s`` is the arithmetic that the power limit pays for, where
     known. ``fewest_gpus`` do the work and meet every target of the workload;
-    ``fastest_gpus`` have the highest speed.
+    ``fastest_gpus`` have the highest speed. ``advice`` is what tuning would change on
+    ``advice_gpus`` cards, the fewest that meet the targets, else the fewest that do the work.
     """
 
     accelerator: str
@@ -192,15 +225,21 @@ class CardSpeedDoc(Part, frozen=True, kw_only=True):
     machines: list[MachineSpeedDoc]
     fewest_gpus: int | None
     fastest_gpus: int | None
+    advice_gpus: int | None = None
+    advice: tuple[AdviceDoc, ...] = ()
 
 
 class SpeedDocument(Document, frozen=True, kw_only=True):
-    """Answer of ``speed``: how fast cards do the work, what limits them, and what more cards change."""
+    """Answer of ``speed``: how fast cards do the work, what limits them, and what more cards change.
+
+    ``judged``: the measured speed, where one was given; all else is corrected by it.
+    """
 
     workload: WorkloadDoc
     cards: list[CardSpeedDoc]
     assumptions: list[AssumptionDoc]
     warnings: list[FindingDoc]
+    judged: JudgedDoc | None = None
 
 
 DOCUMENTS: dict[str, type[Document]] = {"speed": SpeedDocument}

@@ -63,6 +63,7 @@ class StepTimes:
         step = self._fixed[sequences] + self._cache_s(sequences, context_tokens)
         if self.replica.eager:
             step = max(step, self._eager_floor(sequences))
+        step *= self.replica.times.decode
         if self.speculation is not None and self.speculation.draft is not None:
             step += self.speculation.draft_tokens * decode_step_s(self.speculation.draft, sequences, context_tokens)
         return step
@@ -108,7 +109,15 @@ class StepTimes:
             terms[Bound.CACHE_BANDWIDTH] += cache_read_bytes(one, 1, begin) / self._cache_bytes_per_s
         if sequences:
             self._add_decoding(terms, sequences, context_tokens, len(pieces))
-        return pass_s(one, terms)
+        return pass_s(one, terms) * self._slower(sequences, context_tokens, pass_s(one, terms))
+
+    def _slower(self, sequences: int, context_tokens: float, step: float) -> float:
+        """What was measured of a step that reads prompts: of writing, for the part that writing alone would take."""
+        times = self.replica.times
+        if times.prefill == times.decode:
+            return times.prefill
+        writing = self.decode_s(sequences, context_tokens) / times.decode if sequences else 0.0
+        return times.prefill + (times.decode - times.prefill) * min(1.0, writing / step)
 
     def _prompt_terms(self, pieces: int, tokens: int) -> dict[Bound, float]:
         """The terms of reading ``tokens`` in ``pieces``, without the scores of attention."""
