@@ -21,12 +21,10 @@ from rackrate.values import replace
 from rackrate.workload.parse import Parsed
 from rackrate.workload.workload import NOT_HOSTED
 
-<<<<<<< HEAD
-MEDIAN = 50
-=======
 if TYPE_CHECKING:
     from rackrate.app.wire.measured import JudgedDoc
->>>>>>> 7056203 (A measured speed is judged and corrects estimates; tuning advice in numbers; checkpoints and evaluations in hours of training)
+
+MEDIAN = 50
 
 STALE_RATES_DAYS = 7
 """Exchange rates older than this are named in the answer."""
@@ -85,8 +83,8 @@ def plan_over(
         request=parsed.request,
         limit=max(limit, 2),  # the runner-up is told even where one plan is wanted
     )
-<<<<<<< HEAD
-    return _document(here, parsed, _with_tails(question, plan_rental(question), limit), limit)
+    found = _document(here, parsed, _with_tails(question, plan_rental(question), limit), limit)
+    return replace(found, judged=seen) if seen else found
 
 
 def _with_tails(question: Question, answer: Answer, limit: int) -> Answer:
@@ -98,9 +96,6 @@ def _with_tails(question: Question, answer: Answer, limit: int) -> Answer:
 
     shown = answer.plans[:limit]
     return replace(answer, plans=(*(with_tail(question, plan) for plan in shown), *answer.plans[limit:]))
-=======
-    found = _document(here, parsed, plan_rental(question), limit)
-    return replace(found, judged=seen) if seen else found
 
 
 def _measured(parsed: Parsed, here: Context) -> tuple[Context, JudgedDoc | None]:
@@ -110,7 +105,6 @@ def _measured(parsed: Parsed, here: Context) -> tuple[Context, JudgedDoc | None]
     from rackrate.app.measuring import with_measured  # imported here: a plan without one starts without it
 
     return with_measured(parsed.workload, here)
->>>>>>> 7056203 (A measured speed is judged and corrects estimates; tuning advice in numbers; checkpoints and evaluations in hours of training)
 
 
 def _check(rank: str, limit: int) -> None:

@@ -18,14 +18,9 @@ from rackrate.facts.accelerator import Accelerator
 from rackrate.memory.fit import Change
 from rackrate.plan.advice import advice
 from rackrate.plan.answer import NoEstimate, ShapeEstimate
-<<<<<<< HEAD
 from rackrate.plan.loads import MEDIAN, all_simulated, fewest_simulated
 from rackrate.plan.question import Question
-from rackrate.plan.scaling import OnCards, on_cards
-=======
-from rackrate.plan.loads import all_simulated, fewest_simulated
 from rackrate.plan.scaling import OnCards, fewest_that_meet, on_cards
->>>>>>> 7056203 (A measured speed is judged and corrects estimates; tuning advice in numbers; checkpoints and evaluations in hours of training)
 from rackrate.plan.shapes import Estimator
 from rackrate.plan.sharing import shared_cards
 from rackrate.plan.to_fit import changes_to_fit

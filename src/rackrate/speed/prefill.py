@@ -58,14 +58,8 @@ def prefill_s(replica: Replica, sequences: float, prompt_tokens: float, behind: 
     """Seconds until ``sequences`` prompts are read; pipeline stages share the work where they can overlap."""
     if not prompt_tokens or not sequences:
         return 0.0
-<<<<<<< HEAD
-    return pass_s(replica, prefill_terms(replica, sequences, prompt_tokens, behind)) / stages_at_once(
-        replica, sequences, prompt_tokens
-    )
-=======
-    alone = pass_s(replica, prefill_terms(replica, sequences, prompt_tokens)) * replica.times.prefill
+    alone = pass_s(replica, prefill_terms(replica, sequences, prompt_tokens, behind)) * replica.times.prefill
     return alone / stages_at_once(replica, sequences, prompt_tokens)
->>>>>>> 7056203 (A measured speed is judged and corrects estimates; tuning advice in numbers; checkpoints and evaluations in hours of training)
 
 
 def stages_at_once(replica: Replica, sequences: float, prompt_tokens: float) -> float:

@@ -134,16 +134,10 @@ class MachineSpeedDoc(Part, frozen=True, kw_only=True):
     ``s_per_image`` is a batch's time over its images on one card, ``steps_per_s`` denoising steps of it.
     ``speedup`` is over the fewest cards that do the work, ``efficiency`` that
     over the ratio of the cards. ``hours`` is start-up and work together, null
-<<<<<<< HEAD
-    where the work has no end or no size. ``changes`` would make it fit. ``load``
-    and ``highest_load`` are there where serving was simulated, and for one card ``shared``: the same
-    users served by several programs on it. ``audio_s_per_s`` are seconds of sound transcribed in a second.
-=======
     where the work has no end or no size. ``pauses_hours``: checkpoints
     and evaluations, part of ``work_hours``. ``changes`` would make it fit. ``load``
-    and ``highest_load`` are there where serving was simulated.
-    ``audio_s_per_s`` are seconds of sound transcribed in a second.
->>>>>>> 7056203 (A measured speed is judged and corrects estimates; tuning advice in numbers; checkpoints and evaluations in hours of training)
+    and ``highest_load`` are there where serving was simulated, and for one card ``shared``: the same
+    users served by several programs on it. ``audio_s_per_s`` are seconds of sound transcribed in a second.
     """
 
     gpus: int
