@@ -24,6 +24,9 @@ from rackrate.units import GIB
 ROOT = Path(__file__).parents[1]
 GOLDEN = ROOT / "tests" / "golden"
 TABLES = ("memory-measured.csv", "memory-held-out.csv")
+UNSEEN = "memory-held-out-2.csv"
+"""Rows of engines, loops and layouts that nothing was derived from."""
+
 NUMBERS = Path(__file__).with_name("memory_numbers.csv")
 FONT = "ui-sans-serif, system-ui, sans-serif"
 
@@ -149,7 +152,7 @@ def legend() -> list[str]:
 
 def memory_page() -> str:
     """The hand-written page with its tables made again."""
-    made = {"scores": _scores, "numbers": _numbers, "worst": _worst}
+    made = {"scores": _scores, "numbers": _numbers, "worst": _worst, "unseen": _unseen, "missed": _missed}
 
     def fill(match: re.Match[str]) -> str:
         return f"{match[1]}{made[match['name']]()}\n{match[4]}"
@@ -165,6 +168,34 @@ def _scores() -> str:
         lines.append(_line(title, found))
         lines += [_line(f"{title[4:]}: {task.replace('_', ' ')}", each) for task, each in found["by_task"].items()]
     return "\n".join(lines)
+
+
+def _unseen() -> str:
+    head = "| rows | how many | median error | 90 % within | bias | above the range |\n|---|--:|--:|--:|--:|--:|"
+    found = score_of(UNSEEN)
+    lines = [head, _line("all", found)]
+    for group in ("by_task", "by_engine"):
+        lines += [_line(name.replace("_", " "), each) for name, each in found[group].items()]
+    return "\n".join(lines)
+
+
+MISSED = 0.10
+
+
+def _missed() -> str:
+    """Rows whose estimate is too low by more than this, with what the range says."""
+    head = (
+        "| row | source | engine | measured, GiB | estimated, GiB | high end, GiB | error |\n"
+        "|---|---|---|--:|--:|--:|--:|"
+    )
+    low = [each for each in points(UNSEEN) if each.error < -MISSED]
+    return "\n".join([head, *(_missed_line(each) for each in sorted(low, key=lambda each: each.id))])
+
+
+def _missed_line(each: Scored) -> str:
+    sizes = (each.measured, each.predicted.likely, each.predicted.high)
+    shown = " | ".join(f"{size / GIB:.2f}" for size in sizes)
+    return f"| {each.id} | {each.source.partition('@')[0]} | {each.engine} | {shown} | {each.error:+.1%} |"
 
 
 def _line(title: str, each: dict[str, Any]) -> str:

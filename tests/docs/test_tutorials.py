@@ -39,7 +39,8 @@ def test_it_fits_on_24_gb_and_weights_are_most_of_it():
 def test_it_does_not_fit_on_10_gb_more_cards_make_it_fit_and_qlora_is_about_as_much():
     answer = fit("rackrate fit examples/lora-7b.toml --gpu rtx3080-10")
     assert answer.verdict == "does_not_fit"
-    assert [change.knob for change in answer.changes] == ["limits.gpu_counts"]
+    assert [change.knob for change in answer.changes] == ["task", "limits.gpu_counts"]
+    assert "gptq" in answer.changes[0].after
     narrow = fit("rackrate fit examples/lora-7b.toml --gpu rtx3080-10 --task qlora")
     assert narrow.verdict != "fits"
     assert narrow.peak_bytes.likely == pytest.approx(narrow.usable_bytes, rel=0.02)

@@ -17,7 +17,7 @@ from rackrate.facts.records import Claim, MigProfile, Provider
 
 ENGINES = {
     "vllm", "sglang", "tensorrt-llm", "llama.cpp", "transformers", "torchtune", "axolotl", "peft-trl", "deepspeed",
-    "fsdp", "diffusers", "litgpt", "autoawq", "unsloth",
+    "fsdp", "diffusers", "litgpt", "llama-factory", "own-loop", "autoawq", "unsloth",
     "megatron", "gpt-fast", "exllamav2", "fastertransformer", "deepspeed-mii", "faster-whisper",
 }  # fmt: skip
 

@@ -108,14 +108,15 @@ def test_outside_the_framework():
     assert found.peak.likely > found.allocated.likely
 
 
-@pytest.mark.parametrize("engine", ["vllm", "llama.cpp", "transformers"])
-def test_encoder(engine):
+@pytest.mark.parametrize(("engine", "weights_gib"), [("vllm", 1.07), ("llama.cpp", 0.58), ("transformers", 1.07)])
+def test_encoder(engine, weights_gib):
     # gpustack#2412: 926 MiB used, 13.8 GiB said; gguf-parser-go#2: 1.7 GB used, 9.88 said. 568M parameters, no cache.
+    # llama.cpp leaves the embedding (0.49 GiB) with the host, which is how 926 MiB can be less than the weights.
     asked = serve(BOOK, "BAAI/bge-m3", "fp16", tokens=8192, output=1)
     found = measure(asked, BIG, BOOK.engine(engine))
     assert found.cache is None
     assert part(found, "kv_cache") == 0
-    assert part(found, "weights") / GIB == pytest.approx(1.07, abs=0.02)
+    assert part(found, "weights") / GIB == pytest.approx(weights_gib, abs=0.02)
 
 
 def test_more_than_weights():

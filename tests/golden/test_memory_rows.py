@@ -11,7 +11,8 @@ from scoring import memory
 from scoring.cells import Row, Unreadable, read_cells, read_rows
 from scoring.memory_columns import filled
 from scoring.memory_models import complete, extra_models
-from scoring.memory_rows import format_of, optimizer_of, targets_of
+from scoring.memory_rows import format_of, targets_of
+from scoring.memory_words import optimizer_of
 
 HERE = Path(__file__).parent
 NAMES = (

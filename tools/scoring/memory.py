@@ -24,7 +24,8 @@ from scoring.cells import Row
 from scoring.memory_bounds import component, satisfied
 from scoring.memory_columns import filled
 from scoring.memory_models import NotScored, model_of
-from scoring.memory_rows import Case, case_of, hypothetical
+from scoring.memory_rows import Case, case_of, hypothetical, stands_in
+from scoring.memory_words import WIDER
 from scoring.statistics import mean, percentile, rounded, share
 
 CARDS_GB = (8, 12, 16, 24, 32, 40, 48, 80, 96, 141, 192)
@@ -123,7 +124,7 @@ def scored(row: Row, book: FactBook) -> Scored:
         raise NotScored("no measurement")
     case = case_of(row, book)
     found = estimated(case)
-    span = predicted(row, found)
+    span = wider(row, predicted(row, found), book)
     if case.layout.pipeline > 1 and row.text("scope").startswith("sum"):
         span = total_over_stages(row, case)
     fits, wrong = wrong_fits(row, case, measured, found)
@@ -164,6 +165,12 @@ def total_over_stages(row: Row, case: Case) -> Range:
 def predicted(row: Row, found: MemoryEstimate) -> Range:
     """The estimate in the metric of the row; where it is not known, what the framework allocates."""
     return {"nvml": found.peak, "reserved": found.reserved}.get(row.text("metric_id"), found.allocated)
+
+
+def wider(row: Row, span: Range, book: FactBook) -> Range:
+    """The range of an estimate, wider where the engine's kin stands in for it."""
+    below, above = WIDER if stands_in(row, book) else (1.0, 1.0)
+    return Range(span.low * below, span.likely, span.high * above)
 
 
 def error_of(row: Row, likely: float) -> float:

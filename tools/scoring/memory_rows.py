@@ -7,11 +7,13 @@ The workload goes through the same door as a user's: a table of keys, read by
 from __future__ import annotations
 
 import re
+from functools import cache
 
 from rackrate.app.asking import read_workload
 from rackrate.evidence import Fact, Kind
 from rackrate.facts.accelerator import Accelerator
 from rackrate.facts.book import FactBook
+from rackrate.facts.bundled import load
 from rackrate.facts.engine import Engine
 from rackrate.facts.names import resolve_engine
 from rackrate.problems import Finding, Refused
@@ -21,6 +23,7 @@ from rackrate.workload.layout import Layout
 from rackrate.workload.workload import Workload
 from scoring.cells import Row
 from scoring.memory_models import NotScored, model_of
+from scoring.memory_words import kin_of, optimizer_of, weight_format
 
 FORMATS = {
     "awq-g128": "awq-int4", "awq": "awq-int4", "int8-bnb": "int8", "gptq-g128": "gptq-int4", "fp16": "fp16",
@@ -29,22 +32,6 @@ FORMATS = {
     "w8a8": "int8-w8a8", "w4a16": "gptq-int4", "none": "", "no": "", "na": "", "unknown": "",
 }  # fmt: skip
 """Names of formats in the tables, where they differ from the bundled ones."""
-
-BEGINNINGS = (
-    ("awq", "awq-int4"), ("gptq-int8", "gptq-int8"), ("gptq-8", "gptq-int8"), ("gptq", "gptq-int4"),
-    ("fp8 matmul", ""), ("bnb.", "nf4"),
-)  # fmt: skip
-"""What names begin with that say more than the format; products in FP8 leave the weights as they are."""
-
-OPTIMIZERS = {
-    "lora-fa": "adamw",
-    "none": "",
-    "na": "",
-    "unknown": "",
-    "pagedadamw": "paged-adamw",
-    "adam-mini": "adamw",
-}
-"""Names of optimizers in the tables that a workload file does not know."""
 
 TARGETS = {
     "c_attn": ("q", "k", "v"), "c_proj": ("o", "down"), "w1": ("up",), "w2": ("gate",), "mlp": ("gate", "up", "down"),
@@ -67,6 +54,13 @@ TASK_ENGINES = {"inference": "transformers", "full_finetune": "transformers", "p
 """Engines for rows of engines that are not known: the plain ones."""
 
 ADAPTER_ENGINE = "peft-trl"
+ADAPTING = frozenset({"lora", "qlora"})
+
+OF_TRANSFORMERS = frozenset({"transformers", "peft-trl", "llama-factory", "own-loop"})
+"""Engines whose versions are those of transformers."""
+
+MASTERED = frozenset({"deepspeed", "megatron"})
+"""Engines whose optimizers keep FP32 copies of 16-bit weights whatever a table says of the weights' type."""
 
 BEFORE_SDPA = "4.35"
 """The last version of transformers whose attention was eager unless told otherwise."""
@@ -103,7 +97,7 @@ def case_of(row: Row, book: FactBook) -> Case:
         raise NotScored(_why(refused)) from refused
     return Case(
         workload=workload,
-        layout=layout_of(row),
+        layout=layout_of(row, workload.engine_id),
         engine=book.engine(workload.engine_id),
         card=card_of(row, book),
     )
@@ -116,35 +110,55 @@ def _why(refused: Refused) -> str:
 
 
 def format_of(row: Row) -> str:
-    """The bundled name of the row's weight format."""
+    """The bundled name of the row's weight format; nothing where weights are as wide as the arithmetic."""
     name = row.text("weight_format").casefold()
     if name in FORMATS:
         return FORMATS[name]
-    if re.match(r"i?q\d", name):
-        return f"gguf-{name}"
-    return next((known for start, known in BEGINNINGS if name.startswith(start)), name)
+    if not name or name in known_formats() or "fp8 matmul" in name:  # products in FP8 leave the weights as they are
+        return name if name in known_formats() else ""
+    return weight_format(name, known_formats())
+
+
+@cache
+def known_formats() -> frozenset[str]:
+    """The bundled formats."""
+    return frozenset(load().formats)
 
 
 def engine_name(row: Row, task: str, book: FactBook) -> str:
-    """The engine of a row with its version if stated, or the plain one that does the task."""
+    """The engine of a row with its version if stated, or its nearest kin, or the plain one that does the task."""
     name = row.text("norm_engine")
     found = resolve_engine(name, book.engine_ids)
-    adapters = task in {"lora", "qlora"}
-    form = format_of(row)
-    if (
-        isinstance(found, Finding)
-        or task not in book.engine(found).tasks
-        or (form and form not in book.engine(found).weight_formats)
-    ):
-        usual = ADAPTER_ENGINE if adapters else TASK_ENGINES.get(task, "")
-        if not usual:
+    kin = kin_of(name) if isinstance(found, Finding) else found
+    old = row.text("attention_impl") == "eager"
+    if not kin or not _does(book.engine(kin), row, task):
+        kin = ADAPTER_ENGINE if task in ADAPTING else TASK_ENGINES.get(task, "")
+        if not kin:
             raise NotScored(f"engine {name or 'not stated'} for {task}")
-        return usual
-    version = re.search(r"\d+\.\d+(?:\.\d+)?", row.text("framework"))
+        return f"{kin}=={BEFORE_SDPA}" if old and kin == "transformers" else kin
+    version = _version(row.text("framework"), kin, kin=isinstance(found, Finding))
     if version:
-        return f"{found}=={version.group()}"
-    old = found == "transformers" and row.text("attention_impl") == "eager"
-    return f"{found}=={BEFORE_SDPA}" if old else found
+        return f"{kin}=={version}"
+    return f"{kin}=={BEFORE_SDPA}" if old and kin == "transformers" else kin
+
+
+def _version(text: str, engine: str, *, kin: bool) -> str:
+    """The version that counts for an engine: of transformers where that is whose code runs, else the first one."""
+    if engine in OF_TRANSFORMERS:
+        said = re.search(r"transformers\D{0,3}(\d+\.\d+(?:\.\d+)?)", text)
+    else:
+        said = None if kin else re.search(r"(\d+\.\d+(?:\.\d+)?)", text)
+    return said.group(1) if said else ""
+
+
+def _does(engine: Engine, row: Row, task: str) -> bool:
+    form = format_of(row)
+    return task in engine.tasks and (not form or form in engine.weight_formats)
+
+
+def stands_in(row: Row, book: FactBook) -> bool:
+    """Whether an engine that is not bundled is read as its kin, or as the plain one."""
+    return isinstance(resolve_engine(row.text("norm_engine"), book.engine_ids), Finding)
 
 
 def asked(row: Row, task: str, engine: str) -> dict[str, object]:
@@ -160,7 +174,7 @@ def asked(row: Row, task: str, engine: str) -> dict[str, object]:
     elif task == "diffusion":
         keys["images"] = _images(row)
     else:
-        keys["training"] = _training(row, task)
+        keys["training"] = _training(row, task, engine)
     return keys
 
 
@@ -192,7 +206,7 @@ def _images(row: Row) -> dict[str, object]:
     return keys
 
 
-def _training(row: Row, task: str) -> dict[str, object]:
+def _training(row: Row, task: str, engine: str) -> dict[str, object]:
     batch, tokens = row.whole("norm_batch"), row.whole("norm_seq_len")
     if row.text("score_reason").startswith("static"):
         batch, tokens = batch or 1, tokens or SHORT_TOKENS
@@ -218,18 +232,9 @@ def _training(row: Row, task: str) -> dict[str, object]:
         keys["optimizer"] = optimizer
     if task in {"lora", "qlora"}:
         keys |= _adapters(row)
-    elif row.text("compute_dtype") != "fp32":
+    elif row.text("compute_dtype") != "fp32" and engine.partition("==")[0] not in MASTERED:
         keys["pure_16bit"] = row.text("param_dtype_trainable") in {"bf16", "fp16"}
     return keys
-
-
-def optimizer_of(text: str) -> str:
-    """The optimizer that a row names, in the words of a workload; what is not known stays as it is."""
-    name = text.casefold().replace("_", "-")
-    if name in OPTIMIZERS or "8bit" not in name.replace("-", ""):
-        return OPTIMIZERS.get(name, name)
-    kind = "lion" if "lion" in name else "adamw"
-    return f"{'paged-' if 'paged' in name else ''}{kind}-8bit"
 
 
 SAVED = {"emb": "embedding", "head": "head"}
@@ -290,8 +295,12 @@ def checkpointing(row: Row) -> str:
     return "none"
 
 
-def layout_of(row: Row) -> Layout:
-    """How the model is spread; a naive split of layers counts as a pipeline."""
+def layout_of(row: Row, engine: str) -> Layout:
+    """How the model is spread; a naive split of layers counts as a pipeline.
+
+    torchtitan divides norms and residuals wherever it divides layers
+    (models/llama3/parallelize.py apply_tp: SequenceParallel).
+    """
     pipeline = max(1, row.whole("pp", 1))
     return Layout(
         tensor=max(1, row.whole("tp", 1)),
@@ -300,6 +309,8 @@ def layout_of(row: Row) -> Layout:
         context=max(1, row.whole("cp", 1)),
         zero_stage=row.whole("zero_stage"),
         layer_split=pipeline > 1 and row.text("norm_task") == "inference",
+        sequence=max(1, row.whole("tp", 1)) > 1
+        and (engine.startswith("fsdp") or "sequence" in row.text("parallelism")),
     )
 
 

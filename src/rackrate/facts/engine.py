@@ -99,6 +99,10 @@ class ServingPolicy(Value, frozen=True, kw_only=True):
     ``loads_towers``: a model's vision tower is loaded, and tried where the engine
     measures itself, whether images are asked for or not.
 
+    ``square_mask``: a mask of a byte for each pair of context tokens is there
+    throughout. ``expands_on_read``: grouped keys and values of the whole context
+    are copied to all query heads of the layer that reads them.
+
     ``large_sequences``: sequences that an engine which measures itself tries on
     cards of 70 GiB and more (0: as on any card), and ``large_graph_bytes`` of
     the graphs that it captures for them. ``sampler_bytes`` per row and
@@ -156,6 +160,8 @@ class ServingPolicy(Value, frozen=True, kw_only=True):
     cache_mixes: bool = False
     default_beams: int = 1
     shares_source: bool = False
+    square_mask: bool = False
+    expands_on_read: bool = False
     source: str = ""
 
 
@@ -192,7 +198,14 @@ class TrainingPolicy(Value, frozen=True, kw_only=True):
     is there from the start (0: as wide as the weight, made in the backward
     pass). ``full_bytes``: of the full loss at its peak, per token and entry.
     ``fused_norms``: norms alone are such kernels. ``hub_code``: layers are
-    those of transformers. ``bucket_elements``: of the flat buffer in which ZeRO
+    those of transformers. ``held_logit_bytes``: of the logits, per token and
+    entry, that the loop's variable for the model's output holds through the
+    backward pass (0: it is gone by then).
+    ``grouped_scores``: without autocast, widened hidden states meet attention in
+    FP32, where grouped heads have no kernel that does not store the scores.
+    ``gathers_stage``: stages of a pipeline keep their gathered weights, and
+    gradients of all micro-batches grow whole before they are divided.
+    ``bucket_elements``: of the flat buffer in which ZeRO
     1 and 2 reduce gradients, whole from the start (0: no larger than what is
     trained). ``saves_modules``: whole modules can be trained
     beside adapters, as copies in the type of the base. ``other_losses`` and
@@ -231,6 +244,9 @@ class TrainingPolicy(Value, frozen=True, kw_only=True):
     saves_modules: bool = False
     other_losses: tuple[str, ...] = ()
     offloads: tuple[str, ...] = ()
+    held_logit_bytes: float = 0.0
+    gathers_stage: bool = False
+    grouped_scores: bool = False
     source: str = ""
 
 

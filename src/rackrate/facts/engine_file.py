@@ -34,7 +34,7 @@ _SERVING = {
     "unties", "ties_late", "eager_context", "large_sequences", "sampler_bytes", "tensor_gib", "graphs_outside",
     "keeps_batch_buffers", "layer_groups", "large_graph_gib", "cache_types", "cache_mixes",
     "stacks_experts", "loads_tables", "padded_formats", "padding", "loads_towers", "split_k",
-    "default_beams", "shares_source",
+    "default_beams", "shares_source", "square_mask", "expands_on_read",
 }  # fmt: skip
 _CACHE_TYPE = {
     "id", "bits", "scale_bits", "group", "block", "residual_tokens", "layer_copies", "latents", "all_full",
@@ -46,7 +46,7 @@ _TRAINING = {
     "keeps_batch", "quantises_head", "unpacked_bytes", "zeroes_gradients", "chunked_bytes", "eager_context",
     "reserved_over_moving", "stream_pools", "checkpoints_on_host", "upcasts",
     "fused_layers", "writes_over", "gradient_bytes", "full_bytes", "bucket_elements", "fused_norms", "hub_code",
-    "saves_modules", "other_losses", "offloads",
+    "saves_modules", "other_losses", "offloads", "held_logit_bytes", "gathers_stage", "grouped_scores",
 }  # fmt: skip
 _SPEED = {
     "host", "launch_us_per_layer", "decode_bandwidth", "cache_bandwidth", "prefill_flop", "train_flop",
@@ -277,6 +277,8 @@ def _serving(part: Section) -> ServingPolicy:
         tensor_bytes=part.span_or("tensor_gib", NOTHING).scaled(GIB),
         graphs_outside=part.flag_or("graphs_outside"),
         keeps_batch_buffers=part.flag_or("keeps_batch_buffers"),
+        square_mask=part.flag_or("square_mask"),
+        expands_on_read=part.flag_or("expands_on_read"),
         layer_groups=part.flag_or("layer_groups"),
         cache_types=_cache_types(part),
         cache_mixes=part.flag_or("cache_mixes"),
@@ -339,6 +341,9 @@ def _training(part: Section) -> TrainingPolicy:
         saves_modules=part.flag_or("saves_modules"),
         other_losses=part.texts("other_losses"),
         offloads=part.texts("offloads"),
+        held_logit_bytes=part.number_or("held_logit_bytes", 0.0),
+        gathers_stage=part.flag_or("gathers_stage"),
+        grouped_scores=part.flag_or("grouped_scores"),
         source=part.text("source"),
     )
 

@@ -23,7 +23,7 @@ _ENGINES = {
     "torchtitan": "fsdp",
     "megatronlm": "megatron",
     "nemo": "megatron",
-    "llamafactory": "peft-trl",
+    "llamafactory": "llama-factory",
     "ollama": "llama.cpp",
     "zero": "deepspeed",
 }

@@ -140,8 +140,18 @@ def running_bytes_per_token(model: Model, how: Pass) -> float:
         return 0.0
     hidden, size = model.hidden_size or 0, how.element_bytes
     widths = matrices_per_mlp(model) - 1
+    at_once = experts_at_once(model, how)
     branch = size + how.adapter_bytes if "down" in how.adapters and how.adapter_bytes > size else 0
-    return widths * mlp_width(model) / how.tensor * size + hidden * (size + branch) / how.whole
+    return widths * mlp_width(model) * at_once / how.tensor * size + hidden * (size + branch) / how.whole
+
+
+def experts_at_once(model: Model, how: Pass) -> float:
+    """The part of a token's experts that run together: all, or one of the layer's where a loop goes through them.
+
+    transformers modeling_mixtral.py MixtralSparseMoeBlock: each expert sees its
+    own tokens, tokens x experts a token / experts of them on average.
+    """
+    return 1.0 / model.experts if how.hub and model.is_moe and model.experts else 1.0
 
 
 def selective_bytes_per_token(model: Model, how: Pass) -> float:

@@ -12,6 +12,9 @@ transformers loss/loss_utils.py ForCausalLMLoss upcasts to FP32 and keeps that
 copy; its backward pass holds three FP32 tensors (copy, log-softmax, gradient).
 """
 
+FULL_PEAK = 12.0
+"""Bytes per token and vocabulary entry in the backward pass of the full loss: log-softmax and two gradients in FP32."""
+
 COMPILED_SAVES = 2.0
 """What a compiled full loss does without: Inductor fuses the softmax with what reads it (torchtune README, 3B run)."""
 
@@ -36,7 +39,7 @@ class Loss(Value, frozen=True, kw_only=True):
     kind: str
     chunked_bytes: float
     compiled: bool = False
-    full_bytes: float = 12.0
+    full_bytes: float = FULL_PEAK
 
 
 def loss_bytes(loss: Loss, tokens: int, vocabulary: float, hidden: int) -> tuple[float, float]:

@@ -24,9 +24,11 @@ from rackrate.memory.stages import Stage
 from rackrate.memory.weights import (
     attention_layers,
     is_encoder,
+    key_width,
     padded_experts,
     parameter_groups,
     qkv_params,
+    query_width,
     shared_experts_out,
     stacked_bytes,
     weight_bytes,
@@ -47,6 +49,15 @@ PLANNED_SPREAD = (0.1, 0.2)
 """The same where a buffer is planned: newer builds of llama.cpp print up to 15 % more than is counted."""
 
 
+def _on_the_card(stage: Stage, policy: ServingPolicy) -> Stage:
+    """The stage without the input embedding where that stays with the host.
+
+    ggml-org/llama.cpp src/llama-model.cpp: the input layer is never offloaded, and
+    a tied head is a second copy on the card.
+    """
+    return replace(stage, first=False) if policy.planned_graph else stage
+
+
 def rest_parts(workload: Workload, stage: Stage, layout: Layout, policy: ServingPolicy) -> tuple[Component, ...]:
     """Everything on one card but its KV cache and its CUDA context."""
     assert workload.serving is not None
@@ -58,7 +69,7 @@ def rest_parts(workload: Workload, stage: Stage, layout: Layout, policy: Serving
         shared = layout.tensor if layout.expert == 1 else 1
         groups, model = padded_experts(model, groups, shared, policy.padding), replace(model, stored=None)
     groups = shared_experts_out(groups, layout.expert // layout.tensor)
-    weights = weight_bytes(model, groups, stage, form, ties=ties) / layout.tensor
+    weights = weight_bytes(model, groups, _on_the_card(stage, policy), form, ties=ties) / layout.tensor
     tokens, prompt = _prefill_tokens(serving, layout, policy)
     working = _working_bytes(workload, layout, policy, tokens)
     parts = [
@@ -149,6 +160,11 @@ def _code_parts(workload: Workload, stage: Stage, layout: Layout, policy: Servin
     if workload.weights.id in policy.ties_late and model.tie_embeddings and stage.last:
         head = 2.0 * (model.vocab_size or 0) * (model.hidden_size or 0)
         parts.append(part("loading_copies", head / layout.tensor, Phase.LOAD, note="a tied head until it is tied"))
+    if policy.square_mask:
+        parts.append(part("mask", float(serving.context_tokens**2)))
+    if policy.expands_on_read and key_width(model) < query_width(model):
+        read = 2 * query_width(model) * element_bytes(workload.precision) / layout.tensor
+        parts.append(part("expanded_cache", read * serving.context_tokens * serving.concurrency, Phase.DECODE))
     if policy.loads_twice and quantised:
         twice = attention_layers(model) * stage.fraction * qkv_params(model) * workload.weights.bytes_per_weight
         parts.append(part("loading_copies", twice / layout.tensor, Phase.LOAD))

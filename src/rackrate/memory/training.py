@@ -20,8 +20,9 @@ from rackrate.memory.training_states import (
     layer_and_root,
     state_parts,
     weight_parts,
+    widens,
 )
-from rackrate.memory.weights import parameter_groups, params_on, shared_experts_out
+from rackrate.memory.weights import key_width, parameter_groups, params_on, query_width, shared_experts_out
 from rackrate.values import Value, replace
 from rackrate.workload.layout import Layout
 from rackrate.workload.workload import Training, Workload
@@ -120,10 +121,12 @@ def _pass(workload: Workload, training: Training, policy: TrainingPolicy, layout
     adapts = workload.task.trains_adapters
     size = element_bytes(workload.precision)
     quantised = adapts and workload.weights.bits_per_weight < 8 * size
+    wide = quantised and widens(policy, workload.weights, layout)
+    stores = wide and policy.grouped_scores and key_width(workload.model) < query_width(workload.model)
     return Pass(
-        element_bytes=FP32_BYTES if quantised and policy.upcasts else size,
+        element_bytes=FP32_BYTES if wide else size,
         tensor=layout.tensor,
-        flash=(training.attention or policy.attention) == "flash",
+        flash=(training.attention or policy.attention) == "flash" and not stores,
         adapters=expanded(training.lora_targets) if adapts else (),
         adapter_bytes=weight_size,
         tokens_per_sequence=training.sequence_tokens,

@@ -14,9 +14,9 @@ from rackrate.memory.activations import (
 from rackrate.memory.adapters import output_widths
 from rackrate.memory.estimate_types import Component, Phase
 from rackrate.memory.layer_inputs import left_input_bytes
-from rackrate.memory.logits import LISTED_FORWARD, LISTED_LEFT, Loss, loss_bytes
+from rackrate.memory.logits import FULL_PEAK, LISTED_FORWARD, LISTED_LEFT, Loss, loss_bytes
 from rackrate.memory.phases import part
-from rackrate.memory.training_states import FORWARD, UNTIL_STEP, ZERO_GRADIENTS, Setting
+from rackrate.memory.training_states import FORWARD, UNTIL_STEP, ZERO_GRADIENTS, ZERO_WEIGHTS, Setting
 from rackrate.memory.traits import caps_scores
 from rackrate.memory.weights import is_encoder
 from rackrate.workload.workload import Checkpointing
@@ -44,11 +44,26 @@ def activation_parts(s: Setting) -> list[Component]:
     growing = _growing_gradients(s)
     again = s.training.checkpointing is not Checkpointing.NONE or s.stage.in_flight > 1
     whole = again and not growing
-    parts = [part(name, _spread(kept), *(UNTIL_STEP if whole else FORWARD))]
+    parts = [part(name, _in_doubt(s, _spread(kept)), *(UNTIL_STEP if whole else FORWARD))]
     parts.append(part("backward_layer", _spread(layer), Phase.BACKWARD))
     if again and not whole and kept > growing:
-        parts.append(part(name, _spread(kept - growing), Phase.BACKWARD, note="beyond the gradients"))
+        beyond = _in_doubt(s, _spread(kept)).shifted(-growing)
+        parts.append(part(name, beyond, Phase.BACKWARD, note="beyond the gradients"))
     return [*parts, *_tied_gradients(s, layer, max(kept, growing) if again else growing, growing), *_left_inputs(s)]
+
+
+def _in_doubt(s: Setting, kept: Range) -> Range:
+    """Inputs of recomputed layers, twice on the high side where a frozen base is divided over cards.
+
+    Three tables of FSDP with adapters (torch 2.2 to 2.4) hold about two hidden
+    states a layer and token, where one is kept on one card and in a run of torch
+    2.13; why is not known (docs/memory.md).
+    """
+    divided = s.layout.zero_stage >= ZERO_WEIGHTS and s.layout.shards > 1
+    doubted = divided and s.policy.hub_code and s.workload.task.trains_adapters
+    if not doubted or s.training.checkpointing is not Checkpointing.FULL:
+        return kept
+    return Range(kept.low, kept.likely, 2.0 * kept.likely)
 
 
 def _magnitude_bytes(s: Setting) -> float:
@@ -134,8 +149,23 @@ def loss_parts(s: Setting) -> list[Component]:
         kept, peak = (size + s.element_size * s.tokens * vocabulary for size in (kept, peak))
     if s.policy.keeps_batch and kind == "chunked":
         return _listed_parts(s, vocabulary, hidden, peak)
-    parts = [part("logits", kept, *FORWARD), part("loss_gradient", peak - kept, Phase.LOSS)]
+    peaks = _with_held_logits(s, kind, peak, s.tokens * vocabulary)
+    parts = [part("logits", kept, *FORWARD), part("loss_gradient", peaks.shifted(-kept), Phase.LOSS)]
     return [*parts, *_head_gradient(s, vocabulary * hidden)] if kind == "chunked" else parts
+
+
+def _with_held_logits(s: Setting, kind: str, peak: float, entries: float) -> Range:
+    """The peak of the loss with the logits that a loop's own variable still holds while gradients are made.
+
+    ``output = model(...); output.loss.backward()`` keeps the logits, in FP32 where
+    everything is widened; a Trainer frees them before (transformers trainer.py
+    compute_loss), so there they count on the high side alone.
+    """
+    if kind != "full" or not s.policy.hub_code:
+        return Range.exact(peak)
+    held = max(s.policy.held_logit_bytes or s.element_size, s.kept.element_bytes)
+    backward = min(peak, FULL_PEAK * entries) + held * entries
+    return Range(peak, max(peak, backward) if s.policy.held_logit_bytes else peak, max(peak, backward))
 
 
 def _head_gradient(s: Setting, weights: float) -> list[Component]:

@@ -20,6 +20,9 @@ from rackrate.workload.workload import Checkpointing, Training, Workload
 ZERO_STATES, ZERO_GRADIENTS, ZERO_WEIGHTS = 1, 2, 3
 """What the stages of ZeRO begin to divide (arXiv 1910.02054); FSDP is the third."""
 
+LEFT_NARROW = frozenset({"gptq-int4", "gptq-int8"})
+"""Formats beside which PEFT's preparation widens nothing."""
+
 SUB_GROUP_ELEMENTS = 1e9
 """Elements that ZeRO 3 updates at a time (DeepSpeed config: sub_group_size)."""
 
@@ -122,13 +125,24 @@ def _frozen_parts(s: Setting) -> list[Component]:
     if s.offloads("parameters"):
         return [_passing(s, base), *trained]
     parts = [part("weights", s.sharded_base(base)), *trained]
-    if s.kept.quantised and s.policy.upcasts:
+    if s.kept.quantised and widens(s.policy, s.workload.weights, s.layout):
         parts.append(part("upcast_weights", _widened_bytes(s)))
     if s.kept.quantised:
         parts.append(part("dequantised_matrix", s.policy.unpacked_bytes * largest_matrix(s), *UNTIL_STEP))
     if s.training.dora:
         parts.append(part("weight_norms", DORA_COPIES * FP32_BYTES * largest_matrix(s), *UNTIL_STEP))
     return [*parts, *_gathered(s, base, s.saved.weight_bytes)]
+
+
+def widens(policy: TrainingPolicy, form: WeightFormat, layout: Layout) -> bool:
+    """Whether everything beside a quantised base is widened to FP32.
+
+    peft utils/other.py prepare_model_for_kbit_training does so beside bitsandbytes
+    and AWQ and leaves GPTQ in 16 bits; trl models/utils.py does not call it where
+    FSDP or ZeRO 3 divides the base, nor for AWQ, which is too much there.
+    """
+    divided = layout.zero_stage >= ZERO_WEIGHTS and layout.shards > 1
+    return policy.upcasts and form.id not in LEFT_NARROW and not divided
 
 
 def _widened_bytes(s: Setting) -> float:
@@ -159,6 +173,17 @@ def layer_and_root(s: Setting, whole: float) -> tuple[float, float]:
     return layer, max(0.0, whole - layer * s.stage.layers)
 
 
+def keeps_stage(s: Setting) -> bool:
+    """Whether a pipeline stage stays gathered: several micro-batches pass before gradients are exchanged.
+
+    torchtitan reshards after the forward pass only without pipelines
+    (distributed/fsdp.py, "default"), and torch's schedules defer the reduction to
+    the last micro-batch (torch/distributed/pipelining/stage.py), so gradients
+    grow whole, in the type of the reduction (FSDPParam.accumulate_unsharded_grad).
+    """
+    return s.policy.gathers_stage and s.layout.pipeline > 1 and s.accumulates
+
+
 def _gathered(s: Setting, whole: float, outside: float = 0.0) -> list[Component]:
     """Weights gathered under ZeRO 3: the root and what is ``outside`` throughout, and two layers, one prefetched.
 
@@ -168,6 +193,8 @@ def _gathered(s: Setting, whole: float, outside: float = 0.0) -> list[Component]
     """
     if s.layout.zero_stage < ZERO_WEIGHTS or s.layout.shards <= 1:
         return []
+    if keeps_stage(s):
+        return [part("gathered_layers", whole, *UNTIL_STEP, note="gathered for all micro-batches")]
     layer, root = layer_and_root(s, whole)
     return [part("gathered_layers", root + outside + 2 * layer, *UNTIL_STEP)]
 
@@ -261,13 +288,13 @@ def _bucket_parts(s: Setting, gradient: float) -> list[Component]:
     """
     if s.policy.bucket_elements and ZERO_STATES <= s.layout.zero_stage < ZERO_WEIGHTS:
         return [part("gradient_buckets", s.policy.bucket_elements * s.weight_size)]
-    if s.layout.shards <= 1:
+    if s.layout.shards <= 1 or s.policy.gradient_bytes:  # a buffer of gradients is what replicas exchange
         return []
-    if s.policy.gradient_bytes:
-        return []  # the buffer of gradients is what replicas exchange
     if s.layout.zero_stage == 0:
         return [part("gradient_buckets", gradient)]
     if s.layout.zero_stage < ZERO_WEIGHTS:
         return [part("gradient_buckets", min(BUCKET_ELEMENTS, s.trained) * s.weight_size, Phase.BACKWARD)]
+    if keeps_stage(s):
+        return [part("gradient_buckets", FP32_BYTES * s.trained, *UNTIL_STEP, note="whole, of all micro-batches")]
     layer = s.weight_size * s.trained / s.stage.layers
     return [part("gradient_buckets", layer, Phase.BACKWARD)]

@@ -165,7 +165,7 @@ def _modules_to_save(draft: Draft, chosen: Chosen) -> tuple[str, ...]:
             "training.modules_to_save",
             Code.CONFLICT,
             f"{', '.join(said)} beside adapters in {chosen.engine.id}",
-            "an engine that trains whole modules beside adapters: peft-trl, axolotl, unsloth, deepspeed",
+            "an engine that trains whole modules beside adapters: peft-trl, llama-factory, axolotl, unsloth, deepspeed",
             "choose one of them, or leave it out",
         )
     return tuple(sorted(said))
