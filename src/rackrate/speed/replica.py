@@ -12,13 +12,14 @@ from rackrate.facts.model import Model
 from rackrate.memory.encoder_decoder import source_copies
 from rackrate.memory.kv_cache import layer_bytes_per_token
 from rackrate.memory.stages import Stage
+from rackrate.memory.towers import params_inside
 from rackrate.memory.weights import parameter_groups, weight_bytes
 from rackrate.speed import mechanisms
 from rackrate.speed.communication import Link, link
 from rackrate.speed.flops import multiplied_params
 from rackrate.speed.roofline import Rates, rates
 from rackrate.speed.sides import Side, decoder_side, encoder_side
-from rackrate.speed.towers import image_flop_per_token, params_inside
+from rackrate.speed.towers import image_flop_per_token
 from rackrate.values import Value, replace
 from rackrate.workload.layout import Layout
 from rackrate.workload.workload import Workload
