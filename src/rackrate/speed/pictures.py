@@ -21,7 +21,7 @@ def pictured(workload: Workload, images: Images, accelerator: Accelerator, layou
     refusal = _refusal(images, layout)
     if refusal is not None:
         return refusal
-    canvas = Canvas(width=images.width, height=images.height, batch=images.at_once)
+    canvas = Canvas(width=images.width, height=images.height, frames=images.frames, batch=images.at_once)
     run = run_of(images.pipeline.denoiser, canvas=canvas, steps=images.steps, precision=workload.precision)
     found, rates = diffusion(run, accelerator), diffusion_rates(run, accelerator)
     if isinstance(found, Unknown):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from rackrate.facts.accelerator import Precision
+from rackrate.facts.denoiser import Denoiser
 from rackrate.facts.engine import Engine
 from rackrate.facts.formats import WeightFormat
 from rackrate.facts.model import Model
@@ -372,7 +373,13 @@ def decide_images(draft: Draft, pipeline: Pipeline) -> Images:
         tiling=draft.said("images.tiling") is True,
         count=_count(draft),
         steps=draft.choose("images.steps", pipeline.denoiser.steps, "usual_steps"),
+        frames=_frames(draft, pipeline.denoiser),
     )
+
+
+def _frames(draft: Draft, shape: Denoiser) -> int:
+    """Frames of a video; one of an image, of which nothing is then assumed."""
+    return draft.choose("images.frames", shape.frames, "usual_frames") if shape.makes_video else 1
 
 
 def _count(draft: Draft) -> float:

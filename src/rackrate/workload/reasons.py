@@ -71,6 +71,7 @@ REASONS = {
     "all_on_card": "every network stays on the card: fastest where it fits",
     "trained_size": "the size that the pipeline was trained for",
     "usual_steps": "what the pipeline is usually run with (huggingface/diffusers, num_inference_steps; model cards)",
+    "usual_frames": "what the pipeline is usually run with (huggingface/diffusers, num_frames; model cards)",
     "images_not_counted": "what is copied away was not said; an image is about a megabyte",
     "always_on": "a service that never sleeps",
     "one_month": "the period in which most services are compared",

@@ -103,6 +103,7 @@ def _images(images: Images) -> dict[str, Setting | None]:
     return {
         "images.count": images.count,
         "images.steps": images.steps,
+        "images.frames": images.frames if images.frames > 1 else None,
         "images.width": images.width,
         "images.height": images.height,
         "images.at_once": images.at_once,

@@ -211,7 +211,7 @@ class Images(Value, frozen=True, kw_only=True):
     ``pipeline_offload``: what waits in the host's memory (``none``; ``model``, every
     network but the one at work; ``sequential``, every layer but one).
     ``slicing``: the VAE decodes one image after the other; ``tiling``: one tile.
-    The job is ``count`` images of ``steps`` denoising steps each.
+    The job is ``count`` images of ``steps`` denoising steps each, or videos of ``frames``.
     """
 
     pipeline: Pipeline
@@ -223,6 +223,7 @@ class Images(Value, frozen=True, kw_only=True):
     tiling: bool
     count: float
     steps: int
+    frames: int = 1
 
 
 class Budget(Value, frozen=True, kw_only=True):
