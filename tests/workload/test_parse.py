@@ -93,6 +93,9 @@ def test_every_default_made_is_listed_and_nothing_that_was_said(book):
     } == set(assumed(work))  # fmt: skip
 
 
+FACTS = bundled.load()
+
+
 def test_every_reason_can_be_explained_and_none_is_dead(book):
     seen = set()
     book = with_model(
@@ -120,7 +123,11 @@ def test_every_reason_can_be_explained_and_none_is_dead(book):
         {"model": "eye", "serving.images_per_request": 1},
     ]
     cases = [(said, book) for said in requests]
-    for said, known in [*cases, ({"model": "openai/whisper-tiny"}, bundled.load())]:
+    for said, known in [
+        *cases,
+        ({"model": "openai/whisper-tiny"}, FACTS),
+        ({"model": "google/flan-t5-base", "task": "lora"}, FACTS),
+    ]:
         parsed = parse(request_from_flags(said), known)
         assert isinstance(parsed, Parsed), (said, parsed)
         for assumption in parsed.workload.assumptions:

@@ -32,6 +32,7 @@ REASONS = {
     "mean_row": "the mean row must fit: sequences shorter than it would cut most rows",
     "size_not_given": "the size of the data was not given: hours and cost grow in proportion to it",
     "chinchilla": "20 tokens for each parameter (Hoffmann et al. 2022, arXiv 2203.15556)",
+    "usual_target": "what the examples of transformers write (examples/pytorch/summarization, max_target_length)",
     "usual_epochs": "the default of transformers (TrainingArguments.num_train_epochs)",
     "usual_row": "a typical instruction with its answer; measure your own",
     "usual_checkpoints": "the default of transformers (TrainingArguments.save_steps)",

@@ -197,15 +197,6 @@ def _check_model(draft: Draft, task: Task, model: Model, book: FactBook) -> None
             "give its config.json as the model, or a row of your own in models.csv with both columns",
         )
         return
-    if model.is_encoder_decoder and task.trains:
-        draft.problem(
-            "task",
-            Code.NOT_YET,
-            f"{task} of {model.id}, which has an encoder and a decoder",
-            "inference of it, or training of a decoder",
-            "run a step of it with `rackrate fit --simulate train.py:build`, or choose another model",
-        )
-        return
     _check_sound(draft, task, model)
     sized = None not in (model.hidden_size, model.layers, model.attention_heads, model.vocab_size)
     cached = model.generates_text and None not in (model.kv_heads, model.head_dim, model.layers_full)
