@@ -47,11 +47,11 @@ KIN = {
 """Engines of the tables that are no engine of their own here: the bundled one that works as they do."""
 
 STRANGERS = frozenset({
-    "ollama", "llamafile", "koboldcpp", "lmstudio", "exllama", "exllamav3", "tabbyapi", "mlc", "mlc-llm", "torchao",
-    "torch-compile", "lmdeploy", "turbomind", "tgi", "text-generation-inference", "lightllm", "aphrodite", "dynamo",
-    "nim", "triton-trtllm", "ctranslate2", "hqq", "optimum", "accelerate", "ik-llama.cpp", "llama-cpp-python",
+    "exllama", "exllamav3", "tabbyapi", "mlc", "mlc-llm", "torchao", "torch-compile", "lmdeploy", "turbomind", "tgi",
+    "text-generation-inference", "lightllm", "ctranslate2", "hqq", "deepspeed",
 })  # fmt: skip
-"""Those of them that no fitted row is of: their ranges are as wide as on cards never measured."""
+"""Those of them with kernels of their own: their ranges are as wide as on cards never measured."""
+
 
 TRAINS_ALIKE = {"lora": "peft-trl", "qlora": "peft-trl", "full_finetune": "fsdp", "pretrain": "fsdp"}
 """The plain engine of a training task, for engines that do not do it here."""
@@ -123,11 +123,16 @@ def case_of(row: Row, book: FactBook) -> Case:
     return Case(
         workload=workload,
         layout=layout_of(row),
-        engine=known.engine(workload.engine_id),
+        engine=stranger(known.engine(workload.engine_id), row.text("norm_engine")),
         card=card_of(row, book),
         concurrency=concurrency_of(row),
         through_server="HTTP server" in row.text("note"),
     )
+
+
+def stranger(engine: Engine, name: str) -> Engine:
+    """The engine that stands for another one, which was measured on no card."""
+    return replace(engine, speed=replace(engine.speed, measured_on=frozenset())) if name in STRANGERS else engine
 
 
 def engine_name(row: Row, task: str, book: FactBook) -> str:
