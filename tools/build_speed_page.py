@@ -21,7 +21,8 @@ from scoring.speed_rows import INFERENCE
 
 from rackrate.facts.book import FactBook
 
-TABLES = ("speed-measured.csv", "speed-measured-2.csv")
+TABLES = ("speed-measured.csv", "speed-measured-2.csv", "speed-measured-3.csv")
+HELD_OUT = "speed-held-out.csv"
 NUMBERS = Path(__file__).with_name("speed_numbers.csv")
 
 WIDTH, HEIGHT, LEFT, TOP, WIDE, HIGH = 760, 460, 70, 30, 490, 370
@@ -138,7 +139,10 @@ def legend() -> list[str]:
 
 def speed_page() -> str:
     """The hand-written page with its tables made again."""
-    made = {"scores": _scores, "numbers": _numbers, "worst": _worst, "cards": _cards, "neighbours": _neighbours}
+    made = {
+        "scores": _scores, "held": _held_out, "numbers": _numbers, "worst": _worst, "cards": _cards,
+        "neighbours": _neighbours,
+    }  # fmt: skip
 
     def fill(match: re.Match[str]) -> str:
         return f"{match[1]}{made[match['name']]()}\n{match[4]}"
@@ -161,6 +165,13 @@ def _scores() -> str:
     return "\n".join(
         [_HEAD, *(_line(NAMES[name], each) for name, each in found["by_group"].items()), _line("all", found)]
     )
+
+
+def _held_out() -> str:
+    found = speed.score(read_rows(GOLDEN / HELD_OUT), book())
+    sources = sorted(found["by_source"].items(), key=lambda pair: -pair[1]["scored"])  # type: ignore[attr-defined]
+    lines = [_line(name, each) for name, each in sources if each["scored"] >= 3]  # noqa: PLR2004
+    return "\n".join([_HEAD, *lines, _line("all", found)])
 
 
 def _cards() -> str:

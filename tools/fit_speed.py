@@ -83,15 +83,19 @@ class Number(Value, frozen=True, kw_only=True):
         for place in self.engines:
             own, _, before = place.partition("<")
             if own == name:
-                old = bool(version) and version_parts(version) < version_parts(before or OLD.get(name, "0"))
-                return old == bool(before) or self.field not in OLDER_FIELDS.get(name, ())
+                limit = before or SINCE.get((name, self.field), "0")
+                old = bool(version) and version_parts(version) < version_parts(limit)
+                return old == bool(before)
         return not self.engines
 
 
-OLD = {"llama.cpp": "4000", "vllm": "0.14"}
-"""Versions before which an engine has numbers of its own."""
-
-OLDER_FIELDS = {"llama.cpp": ("prefill_flop", "attention_flop", "unpack_flop"), "vllm": ("sequence_s",)}
+SINCE = {
+    ("llama.cpp", "attention_flop"): "3100",
+    ("llama.cpp", "unpack_flop"): "3100",
+    ("llama.cpp", "launch_s_per_layer"): "6000",
+    ("vllm", "step_s"): "0.8",
+}
+"""Versions before which an engine has a number of its own."""
 
 
 class Target(Value, frozen=True, kw_only=True):
@@ -127,6 +131,12 @@ def numbers() -> tuple[Number, ...]:
         )
 
 
+def older_than(version: str) -> str:
+    """A version just before one: 6000 gives 5999, 0.8 gives 0.7."""
+    head, dot, last = version.rpartition(".")
+    return f"{head}{dot}{int(last) - 1}"
+
+
 def used(number: Number, engine: Callable[[str], Engine]) -> tuple[float, ...]:
     """The values that the room uses, one for each place."""
     if not number.engines:
@@ -134,7 +144,7 @@ def used(number: Number, engine: Callable[[str], Engine]) -> tuple[float, ...]:
     found = []
     for place in number.engines:
         name, _, before = place.partition("<")
-        one = engine(f"{name}==0.1") if before else engine(name)
+        one = engine(f"{name}=={older_than(before)}") if before else engine(name)
         found.append(float(getattr(one.speed, number.field)))
     return tuple(found)
 
@@ -311,8 +321,14 @@ def _put(number: Number, place: str) -> None:
         return
     name, _, before = place.partition("<")
     path = ENGINES / f"{name.replace('.', '-')}.toml"
-    head, mark, tail = path.read_text("utf-8").partition("[before.speed]" if before else "[speed]")
-    field = number.field.replace("launch_s", "launch_us").replace("sequence_s", "sequence_us")
+    text = path.read_text("utf-8")
+    since = text.index(f'version = "{before}"') if before else 0
+    mark = "[before.speed]" if before else "[speed]"
+    start = text.index(mark, since)
+    head, tail = text[:start], text[start + len(mark) :]
+    field = (
+        number.field.replace("launch_s", "launch_us").replace("sequence_s", "sequence_us").replace("step_s", "step_us")
+    )
     value = number.value * 1e6 if field != number.field else number.value
     path.write_text(
         head + mark + re.sub(rf"(?m)^({field} = )\S+", rf"\g<1>{float(f'{value:.4g}')!r}", tail, count=1), "utf-8"

@@ -129,3 +129,67 @@ def lay_out(folder, parts):
         (folder / name / "config.json").write_text(json.dumps(config), encoding="utf-8")
     (folder / "model_index.json").write_text(json.dumps(index), encoding="utf-8")
     return folder
+
+
+UMT5_XXL = T5_XXL | {"model_type": "umt5", "architectures": ["UMT5EncoderModel"], "vocab_size": 256384}
+LLAMA_8B = {"model_type": "llama", "hidden_size": 4096, "intermediate_size": 14336, "vocab_size": 128320}
+_WAN = {"_class_name": "WanTransformer3DModel", "attention_head_dim": 128, "text_dim": 4096, "patch_size": [1, 2, 2]}
+_SMALL_VAE = {"_class_name": "AutoencoderKLWan", "base_dim": 96, "dim_mult": [1, 2, 4, 4], "z_dim": 16}
+_LARGE_VAE = {
+    "_class_name": "AutoencoderKLWan",
+    "base_dim": 160,
+    "decoder_base_dim": 256,
+    "is_residual": True,
+    "scale_factor_spatial": 16,
+    "scale_factor_temporal": 4,
+}
+
+VIDEOS = {
+    "zai-org/CogVideoX-5b": {
+        "model_index": {"_class_name": "CogVideoXPipeline"},
+        "text_encoder": T5_XXL,
+        "transformer": {
+            "_class_name": "CogVideoXTransformer3DModel",
+            "num_attention_heads": 48,
+            "attention_head_dim": 64,
+            "num_layers": 42,
+            "sample_frames": 49,
+            "sample_width": 90,
+            "sample_height": 60,
+            "use_rotary_positional_embeddings": True,
+        },
+        "vae": {"_class_name": "AutoencoderKLCogVideoX", "block_out_channels": [128, 256, 256, 512]},
+    },
+    "tencent/HunyuanVideo": {
+        "model_index": {"_class_name": "HunyuanVideoPipeline"},
+        "text_encoder": LLAMA_8B,
+        "text_encoder_2": CLIP_L,
+        "transformer": {"_class_name": "HunyuanVideoTransformer3DModel", "num_layers": 20, "num_single_layers": 40},
+        "vae": {"_class_name": "AutoencoderKLHunyuanVideo", "block_out_channels": [128, 256, 512, 512]},
+    },
+    "Wan-AI/Wan2.1-T2V-1.3B-Diffusers": {
+        "model_index": {"_class_name": "WanPipeline"},
+        "text_encoder": UMT5_XXL,
+        "transformer": {**_WAN, "num_attention_heads": 12, "ffn_dim": 8960, "num_layers": 30},
+        "vae": _SMALL_VAE,
+    },
+    "Wan-AI/Wan2.2-TI2V-5B-Diffusers": {
+        "model_index": {"_class_name": "WanPipeline", "expand_timesteps": True},
+        "text_encoder": UMT5_XXL,
+        "transformer": {**_WAN, "num_attention_heads": 24, "ffn_dim": 14336, "num_layers": 30, "in_channels": 48},
+        "vae": _LARGE_VAE,
+    },
+    "Lightricks/LTX-Video": {
+        "model_index": {"_class_name": "LTXPipeline"},
+        "text_encoder": T5_XXL,
+        "transformer": {"_class_name": "LTXVideoTransformer3DModel", "num_layers": 28, "caption_channels": 4096},
+        "vae": {"_class_name": "AutoencoderKLLTXVideo", "block_out_channels": [128, 256, 512, 512]},
+    },
+    "genmo/mochi-1-preview": {
+        "model_index": {"_class_name": "MochiPipeline"},
+        "text_encoder": T5_XXL,
+        "transformer": {"_class_name": "MochiTransformer3DModel", "num_layers": 48, "text_embed_dim": 4096},
+        "vae": {"_class_name": "AutoencoderKLMochi", "decoder_block_out_channels": [128, 256, 512, 768]},
+    },
+}
+"""Networks whose VAE is counted from its files alone."""

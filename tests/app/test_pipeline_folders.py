@@ -4,12 +4,13 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.app.pipeline_folders import IMAGES, SDXL, lay_out
+from tests.app.pipeline_folders import IMAGES, SDXL, VIDEOS, lay_out
 from tests.cli.ask import answer, run
 from tests.facts.samples import make
 
 from rackrate.app.checkpoint.local import read_path
 from rackrate.app.context import facts
+from rackrate.facts.architecture.read import pipeline_of
 from rackrate.facts.model import Model
 from rackrate.values import replace
 
@@ -65,3 +66,28 @@ def test_a_part_without_a_configuration_leaves_the_shapes_unknown():
     found = read_path(folder, BOOK.formats, name="own")
     assert found.pipeline is None
     assert [remark.subject for remark in found.remarks] == ["model_index.json text_encoder"]
+
+
+@pytest.mark.parametrize("name", VIDEOS)
+def test_a_video_pipeline_gives_the_shapes_of_the_bundled_row(name):
+    parts, bundled = VIDEOS[name], BOOK.pipelines[name]
+    index = dict(parts["model_index"])
+    for part, config in parts.items():
+        if part != "model_index":
+            index[part] = ["library", config.get("_class_name", "T5EncoderModel")]
+    counts = {"transformer": bundled.denoiser_params[0], "vae": bundled.vae_params}
+    counts |= dict(zip(("text_encoder", "text_encoder_2"), bundled.text_params, strict=False))
+    found = pipeline_of(index, counts, {part: parts[part] for part in parts if part != "model_index"}, id="own")
+    same = {"id": "", "source": ""}
+    denoiser = replace(found.pipeline.denoiser, **same)
+    usual = {"width": bundled.denoiser.width, "height": bundled.denoiser.height}  # LTX-Video's page runs another size
+    assert replace(found.pipeline, denoiser=replace(denoiser, **usual), **same) == replace(
+        bundled, denoiser=replace(bundled.denoiser, **same), **same
+    )
+
+
+def test_a_transformer_for_video_is_counted_from_its_configuration(tmp_path):
+    (tmp_path / "config.json").write_text(json.dumps(VIDEOS["genmo/mochi-1-preview"]["transformer"]), encoding="utf-8")
+    found = read_path(tmp_path, BOOK.formats, name="own")
+    assert found.params_total == 10_027_677_744
+    assert found.modality == "text-to-video"

@@ -116,3 +116,21 @@ def test_training_takes_longer_with_more_images_and_blocks_computed_again():
     assert hours("--epochs", "6") == pytest.approx(2 * hours())
     assert hours() > hours("--checkpointing", "none")
     assert hours() > hours("--cached", "all")
+
+
+WAN = ("--task", "diffusion", "--model", "Wan-AI/Wan2.1-T2V-14B-Diffusers")
+
+
+def test_videos_are_fitted_timed_and_planned():
+    fitted = answer("fit", *WAN, "--gpu", "h100-sxm5-80", "--frames", "49", "--json").document
+    assert fitted["workload"]["frames"] == 49
+    assert fitted["verdict"] == "fits"
+    assert "1,000 videos of 49 frames, 50 steps each" in " ".join(
+        answer("fit", *WAN, "--gpu", "h100-sxm5-80", "--frames", "49").out.split()
+    )
+    short, long = (
+        answer("speed", *WAN, "--frames", n, "--gpu", "h100-sxm5-80", "--gpus", "1", "--json").document["cards"][0]
+        for n in ("41", "81")
+    )
+    assert long["machines"][0]["s_per_image"]["likely"] > 2 * short["machines"][0]["s_per_image"]["likely"]
+    assert answer("plan", *WAN, "--images", "10", "--json").document["plans"]

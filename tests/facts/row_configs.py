@@ -432,6 +432,16 @@ SD3 = {"_class_name": "SD3Transformer2DModel", "joint_attention_dim": 4096, "poo
 SD3 |= {"attention_head_dim": 64, "in_channels": 16, "patch_size": 2}
 FLUX = {"_class_name": "FluxTransformer2DModel", "num_layers": 19, "num_single_layers": 38}
 
+COGVIDEOX = {"_class_name": "CogVideoXTransformer3DModel", "attention_head_dim": 64}
+HUNYUAN = {"_class_name": "HunyuanVideoTransformer3DModel", "num_layers": 20, "num_single_layers": 40}
+HUNYUAN |= {"num_attention_heads": 24, "attention_head_dim": 128, "guidance_embeds": True}
+WAN = {"_class_name": "WanTransformer3DModel", "attention_head_dim": 128}
+TI2V = {"num_attention_heads": 24, "ffn_dim": 14336, "num_layers": 30, "in_channels": 48, "out_channels": 48}
+LTX = {"_class_name": "LTXVideoTransformer3DModel", "num_layers": 28, "num_attention_heads": 32}
+LTX |= {"attention_head_dim": 64}
+MOCHI = {"_class_name": "MochiTransformer3DModel", "num_layers": 48, "num_attention_heads": 24}
+MOCHI |= {"attention_head_dim": 128}
+
 # The network that denoises, of each diffusion pipeline: what the row counts.
 DENOISERS = {
     "stable-diffusion-v1-5/stable-diffusion-v1-5": {**UNET, "cross_attention_dim": 768},
@@ -446,6 +456,15 @@ DENOISERS = {
     },
     "black-forest-labs/FLUX.1-dev": {**FLUX, "guidance_embeds": True},
     "black-forest-labs/FLUX.1-schnell": FLUX,
+    "zai-org/CogVideoX-2b": {**COGVIDEOX, "num_attention_heads": 30, "num_layers": 30},
+    "zai-org/CogVideoX-5b": {**COGVIDEOX, "num_attention_heads": 48, "num_layers": 42},
+    "tencent/HunyuanVideo": HUNYUAN,
+    "Wan-AI/Wan2.1-T2V-1.3B-Diffusers": {**WAN, "num_attention_heads": 12, "ffn_dim": 8960, "num_layers": 30},
+    "Wan-AI/Wan2.1-T2V-14B-Diffusers": {**WAN, "num_attention_heads": 40, "ffn_dim": 13824, "num_layers": 40},
+    "Wan-AI/Wan2.2-T2V-A14B-Diffusers": {**WAN, "num_attention_heads": 40, "ffn_dim": 13824, "num_layers": 40},
+    "Wan-AI/Wan2.2-TI2V-5B-Diffusers": {**WAN, **TI2V},
+    "Lightricks/LTX-Video": LTX,
+    "genmo/mochi-1-preview": MOCHI,
 }
 
 _FROM_ROW = {

@@ -10,15 +10,15 @@ from scoring import speed
 from scoring.cells import Row, read_rows
 
 HERE = Path(__file__).parent
-TABLES = ("speed-measured.csv", "speed-measured-2.csv")
+TABLES = ("speed-measured.csv", "speed-measured-2.csv", "speed-measured-3.csv")
 ROWS = [row for table in TABLES for row in read_rows(HERE / table)]
 INFERENCE = ("decode", "prefill", "serve")
 
 BOUNDS = {
     "decode": (0.06, 0.20),
     "decode-eager": (0.10, 0.35),
-    "prefill": (0.14, 0.36),
-    "serve": (0.125, 0.41),
+    "prefill": (0.12, 0.33),
+    "serve": (0.105, 0.35),
 }
 """Median and 90th percentile of the absolute error that a group may have."""
 
@@ -49,11 +49,11 @@ def test_intervals_hold_about_four_of_five_rows():
 
 
 @pytest.mark.parametrize(
-    ("group", "least"), [("decode", 0.97), ("decode-eager", 0.97), ("prefill", 0.87), ("serve", 0.97)]
+    ("group", "least"), [("decode", 0.97), ("decode-eager", 0.97), ("prefill", 0.92), ("serve", 0.92)]
 )
 def test_faster_cards_are_called_faster(group, least):
-    """Prefill is behind: an A10G reads prompts faster than an L4 although its published rates are lower."""
     assert scored()["by_group"][group]["pair_order"] >= least
+    assert scored()["pair_order"] >= 0.95
 
 
 def test_suspect_rows_are_listed_with_their_reason():
@@ -101,3 +101,29 @@ def test_every_row_says_where_it_was_published():
             rows = list(csv.DictReader(lines))
         assert all(row["source"] and "shared/" not in row["source"] for row in rows)
         assert len({row["id"] for row in rows}) == len(rows)
+
+
+@cache
+def held_out():
+    return speed.score(read_rows(HERE / "speed-held-out.csv"), score.book_with(None))
+
+
+def test_sources_that_nothing_was_fitted_to():
+    """Collected and first scored before the forms of this release were chosen; no number is fitted to them."""
+    found = held_out()
+    assert found["scored"] >= 0.9 * found["score_yes"] >= 200
+    assert found["median_abs_error"] <= 0.14
+    assert 0.70 <= found["coverage_80"] <= 0.90
+    assert found["interval_score"] <= 1.3
+
+
+def test_no_held_out_source_is_among_the_fitted_ones():
+    rows = read_rows(HERE / "speed-held-out.csv")
+    assert not {row.text("source") for row in rows} & {row.text("source") for row in ROWS}
+
+
+def test_what_is_not_scored_says_why():
+    assert set(held_out()["skipped"]) == {
+        "model not known: give its numbers with --models",
+        "no fair target (score=no)",
+    }

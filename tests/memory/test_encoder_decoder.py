@@ -144,13 +144,6 @@ def test_what_has_no_meaning_is_refused_with_the_next_step(book, model, said, su
     assert found.expected
 
 
-@pytest.mark.parametrize("task", ["lora", "full_finetune"])
-def test_training_is_refused_with_the_next_step(book, task):
-    (found,) = asked(book, FLAN, task=task)
-    assert found.code is Code.NOT_YET
-    assert "--simulate" in found.action
-
-
 def test_sides_of_unknown_depth_are_refused(book):
     model = replace(book.model(FLAN), encoder_layers=None, decoder_layers=None)
     unsided = replace(book, model=lambda name: model if name == FLAN else book.model(name))

@@ -18,7 +18,7 @@ SCOUT, VISION = "meta-llama/Llama-4-Scout-17B-16E-Instruct", "meta-llama/Llama-3
 
 
 def asked(book, model, **serving):
-    engine = {"engine": serving.pop("engine")} if "engine" in serving else {}
+    engine = {key: serving.pop(key) for key in ("engine", "quantization") if key in serving}
     sizes = {f"serving.{key}": value for key, value in serving.items()}
     values = {"model": model, "task": "inference"} | engine | sizes
     return parse(Request(values=values, origins={}), book)
@@ -175,3 +175,12 @@ def test_a_size_without_images_and_a_context_too_short_for_them_are_refused(book
     short = asked(book, QWEN2, images_per_request=4, context_tokens=4096)
     assert [f.subject for f in short] == ["serving.context_tokens"]
     assert "5486" in short[0].observed
+
+
+def test_quantised_models_keep_their_tower_in_16_bits(book):
+    card, engine = book.accelerators["a100-sxm4-80"], book.engine("vllm")
+    narrow = likely(measure(work(book, QWEN2, quantization="awq-int4"), card, engine), "weights")
+    wide = likely(measure(work(book, QWEN2), card, engine), "weights")
+    tower = 32 * (4 * 1_280**2 + 2 * 1_280 * 5_120)
+    kept = tower + 2 * 152_064 * 3_584
+    assert wide - narrow == pytest.approx((book.model(QWEN2).params_total - kept) * (2 - 4.16 / 8), rel=0.002)

@@ -25,7 +25,7 @@ def decode_tokens_per_s(book, model, form, card, engine="vllm", **given):
 
 def test_a_7b_in_16_bits_on_an_a40_stays_under_the_bandwidth_ceiling(book):
     """Measured 32 tokens/s, 67 % of 696 GB/s / 14.5 GB = 48 (dphnAI/sonar#294)."""
-    found = speed(book, serve(book, MISTRAL, prompt_tokens=50, output_tokens=400), "a40")
+    found = speed(book, serve(book, MISTRAL, prompt_tokens=50, output_tokens=400), "a40", "vllm==0.5")
     assert found.ceiling_tokens_per_s == pytest.approx(48, abs=1)
     per_user = found.serving.per_user_tokens_per_s
     assert per_user.low <= 32 <= per_user.high <= found.ceiling_tokens_per_s
@@ -33,7 +33,10 @@ def test_a_7b_in_16_bits_on_an_a40_stays_under_the_bandwidth_ceiling(book):
 
 
 def test_four_bits_raise_the_a40_to_about_the_published_80(book):
-    per_user = speed(book, serve(book, MISTRAL, "awq-int4", prompt_tokens=50, output_tokens=400), "a40").serving
+    """Of 2024, when the scheduler and the card took turns."""
+    per_user = speed(
+        book, serve(book, MISTRAL, "awq-int4", prompt_tokens=50, output_tokens=400), "a40", "vllm==0.5"
+    ).serving
     assert per_user.per_user_tokens_per_s.low <= 80 <= per_user.per_user_tokens_per_s.high
 
 
@@ -41,7 +44,7 @@ def test_a_layer_split_never_speeds_decode(book):
     """Six cards generated slower than one (XiongjieDai/GPU-Benchmarks-on-LLM-Inference#8)."""
     rates = [
         decode_tokens_per_s(
-            book, LLAMA_8B, "gguf-q4_k_m", "rtx4090", "llama.cpp", layout=Layout(pipeline=n, layer_split=n > 1)
+            book, LLAMA_8B, "gguf-q4_k_m", "rtx4090", "llama.cpp==2900", layout=Layout(pipeline=n, layer_split=n > 1)
         )
         for n in (1, 2, 4, 6, 8)
     ]
@@ -52,8 +55,8 @@ def test_a_layer_split_never_speeds_decode(book):
 
 def test_llama_cpp_gains_little_from_hbm_in_16_bits(book):
     """54 tokens/s on an A100 80 GB, 55 on an RTX 4090 with half the bandwidth (XiongjieDai)."""
-    a100 = decode_tokens_per_s(book, LLAMA_8B, "fp16", "a100-pcie-80", "llama.cpp")
-    rtx4090 = decode_tokens_per_s(book, LLAMA_8B, "fp16", "rtx4090", "llama.cpp")
+    a100 = decode_tokens_per_s(book, LLAMA_8B, "fp16", "a100-pcie-80", "llama.cpp==2900")
+    rtx4090 = decode_tokens_per_s(book, LLAMA_8B, "fp16", "rtx4090", "llama.cpp==2900")
     assert a100 / rtx4090 == pytest.approx(54 / 55, rel=0.15)
 
 
@@ -65,8 +68,8 @@ def test_tensor_parallel_gains_over_nvswitch_and_little_over_pcie(book):
         )
         return many / one
 
-    assert gain("a100-sxm4-80", 8) > 3.5
-    assert gain("a100-pcie-80", 8) < 0.6 * gain("a100-sxm4-80", 8)
+    assert gain("a100-sxm4-80", 8) > 3
+    assert gain("a100-pcie-80", 8) < 0.65 * gain("a100-sxm4-80", 8)
     assert gain("a100-pcie-80", 8) < gain("a100-pcie-80", 4)  # as seen with a 70B: 21.4 tokens/s on 2, 17.6 on 8
 
 

@@ -7,8 +7,11 @@ from tests.speed.build import LLAMA_7B, MIXTRAL, serve, speed, train, without_fa
 
 from rackrate.evidence import Unknown, known
 from rackrate.speed.energy import AWAKE_SHARE, drawn, energy
+from rackrate.speed.pictures import pictured
 from rackrate.values import replace
 from rackrate.workload.layout import Layout
+from rackrate.workload.parse import parse
+from rackrate.workload.request import request_from_flags
 from rackrate.workload.workload import Task
 
 H100 = "h100-sxm5-80"
@@ -62,3 +65,19 @@ def test_without_a_power_limit_or_a_speed_it_is_not_known(book):
     assert isinstance(energy(job, book.accelerators[H100], Layout(), book.engine("vllm"), nothing), Unknown)
     blind = without_fact(book.accelerators[H100], "bandwidth_bytes_per_s")
     assert isinstance(energy(job, blind, Layout(), book.engine("vllm"), found), Unknown)
+
+
+def test_images_take_watt_hours_each(book):
+    said = {"model": "black-forest-labs/FLUX.1-dev", "task": "diffusion"}
+    few, many = (drawn_by_images(book, said | {"images.steps": steps}) for steps in (10, 20))
+    assert few.wh_per_million_tokens is None
+    assert many.wh_per_image.likely == pytest.approx(2 * few.wh_per_image.likely, rel=0.1)
+    limit = known(book.accelerators["h100-sxm5-80"].number("power_limit_w"))
+    assert 0.4 * limit < many.watts_per_gpu.likely <= limit
+
+
+def drawn_by_images(book, said):
+    parsed = parse(request_from_flags(said), book)
+    card, engine = book.accelerators["h100-sxm5-80"], book.engine("diffusers")
+    speed = known(pictured(parsed.workload, parsed.workload.images, card, Layout()))
+    return known(energy(parsed.workload, card, Layout(), engine, speed))

@@ -21,7 +21,7 @@ def test_six_cards_generate_no_faster_than_one(book):
     """149 tokens/s on one RTX 4090, 38 on six in a layer split (XiongjieDai/GPU-Benchmarks-on-LLM-Inference#8)."""
     workload = serve(book, LLAMA_7B, "gguf-q4_0", prompt_tokens=10, output_tokens=128)
     one, six = (
-        speed(book, workload, "rtx4090", "llama.cpp", layout).serving.per_user_tokens_per_s
+        speed(book, workload, "rtx4090", "llama.cpp==2900", layout).serving.per_user_tokens_per_s
         for layout in (Layout(), Layout(pipeline=6, layer_split=True))
     )
     assert six.likely < one.likely

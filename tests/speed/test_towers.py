@@ -3,9 +3,10 @@
 import pytest
 from tests.speed.build import one_replica, speed
 
+from rackrate.memory.towers import block_params, params_inside
 from rackrate.speed.flops import multiplied_params
 from rackrate.speed.prefill import matrix_flop, prefill_s
-from rackrate.speed.towers import block_params, image_flop_per_token, params_inside, tower_flop
+from rackrate.speed.towers import image_flop_per_token, tower_flop
 from rackrate.values import replace
 from rackrate.workload.parse import parse
 from rackrate.workload.request import Request

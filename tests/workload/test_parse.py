@@ -93,11 +93,17 @@ def test_every_default_made_is_listed_and_nothing_that_was_said(book):
     } == set(assumed(work))  # fmt: skip
 
 
+FACTS = bundled.load()
+
+
 def test_every_reason_can_be_explained_and_none_is_dead(book):
     seen = set()
     book = with_model(
         replace(book, sights=lambda: (EYE,)), replace(book.model(QWEN), id="eye", family="eye", modality="image+text")
     )
+    sdxl = book.pipelines["stabilityai/sdxl"]
+    film = replace(sdxl, denoiser=replace(sdxl.denoiser, kind="wan", frames=81))
+    book = with_model(book, replace(book.model("stabilityai/sdxl"), id="film", pipeline=film))
     requests = [
         {"model": LLAMA},
         {"model": LLAMA, "currency": "CNY", "limits.budget": "1 USD", "serving.requests": 5},
@@ -113,10 +119,15 @@ def test_every_reason_can_be_explained_and_none_is_dead(book):
         {"model": "stabilityai/sdxl", "images.pipeline_offload": "model"},
         {"model": "stabilityai/sdxl", "images.width": 512},
         {"model": "stabilityai/sdxl", "task": "lora"},
+        {"model": "film", "task": "diffusion"},
         {"model": "eye", "serving.images_per_request": 1},
     ]
     cases = [(said, book) for said in requests]
-    for said, known in [*cases, ({"model": "openai/whisper-tiny"}, bundled.load())]:
+    for said, known in [
+        *cases,
+        ({"model": "openai/whisper-tiny"}, FACTS),
+        ({"model": "google/flan-t5-base", "task": "lora"}, FACTS),
+    ]:
         parsed = parse(request_from_flags(said), known)
         assert isinstance(parsed, Parsed), (said, parsed)
         for assumption in parsed.workload.assumptions:

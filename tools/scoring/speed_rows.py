@@ -13,7 +13,7 @@ from rackrate.evidence import Fact, Kind
 from rackrate.facts.accelerator import Accelerator
 from rackrate.facts.book import FactBook, with_model
 from rackrate.facts.engine import Engine
-from rackrate.facts.names import resolve_engine, resolve_model
+from rackrate.facts.names import base_of_tuned, resolve_engine, resolve_model
 from rackrate.problems import Finding, Refused
 from rackrate.speed.training import padding
 from rackrate.values import Value, replace
@@ -32,13 +32,26 @@ FORMATS = {
 
 KIN = {
     "autoawq-gemm": "autoawq", "autoawq-gemv": "autoawq", "tinychat": "autoawq", "autogptq": "transformers",
-    "transformers-bnb": "transformers", "flexgen": "transformers", "deepspeed": "deepspeed-mii",
+    "transformers-bnb": "transformers", "flexgen": "transformers", "deepspeed": "gpt-fast",
     "llm-foundry": "fsdp", "deeplearningexamples": "transformers", "peft": "peft-trl",
     "diffusers-eager": "diffusers", "diffusers-compile": "diffusers", "xdit-eager": "diffusers",
     "xdit-compile": "diffusers", "a1111": "diffusers", "sdnext": "diffusers", "stable-fast": "diffusers",
-    "tensorrt": "diffusers",
+    "tensorrt": "diffusers", "ollama": "llama.cpp", "llamafile": "llama.cpp", "koboldcpp": "llama.cpp",
+    "lmstudio": "llama.cpp", "ik-llama.cpp": "llama.cpp", "llama-cpp-python": "llama.cpp", "exllama": "exllamav2",
+    "exllamav3": "exllamav2", "tabbyapi": "exllamav2", "mlc": "gpt-fast", "mlc-llm": "gpt-fast", "torchao": "gpt-fast",
+    "torch-compile": "gpt-fast", "lmdeploy": "vllm", "turbomind": "vllm", "tgi": "vllm",
+    "text-generation-inference": "vllm", "lightllm": "vllm", "aphrodite": "vllm", "dynamo": "vllm",
+    "nim": "tensorrt-llm", "triton-trtllm": "tensorrt-llm", "ctranslate2": "fastertransformer",
+    "hqq": "transformers", "optimum": "transformers", "accelerate": "transformers",
 }  # fmt: skip
 """Engines of the tables that are no engine of their own here: the bundled one that works as they do."""
+
+STRANGERS = frozenset({
+    "exllama", "exllamav3", "tabbyapi", "mlc", "mlc-llm", "torchao", "torch-compile", "lmdeploy", "turbomind", "tgi",
+    "text-generation-inference", "lightllm", "ctranslate2", "hqq", "deepspeed",
+})  # fmt: skip
+"""Those of them with kernels of their own: their ranges are as wide as on cards never measured."""
+
 
 TRAINS_ALIKE = {"lora": "peft-trl", "qlora": "peft-trl", "full_finetune": "fsdp", "pretrain": "fsdp"}
 """The plain engine of a training task, for engines that do not do it here."""
@@ -54,8 +67,11 @@ ADAPTED = {"huggingface/peft": ("q", "v"), "NVIDIA-NeMo/Megatron-Bridge": ("q", 
 BLOCK_SCALED = ("Qwen/Qwen3", "deepseek-ai/", "MiniMaxAI/")
 """Whose FP8 checkpoints carry a scale for each block of 128 x 128 weights."""
 
-DATED_VLLM = {"2024": "0.5", "2025": "0.9", "2026": "0.22"}
-"""Versions of vLLM in the years of rows that state none."""
+DATED = {
+    "vllm": {"2023": "0.2", "2024": "0.5", "2025": "0.9", "2026": "0.22"},
+    "llama.cpp": {"2023": "1500", "2024": "2900", "2024-06": "3200", "2025": "5000", "2026": "8000"},
+}
+"""Versions in use from a date on, for rows that state a date in place of a version."""
 
 INFERENCE = frozenset({"decode", "prefill", "serve"})
 LONE_PROMPT, LONE_OUTPUT = 100, 400
@@ -90,9 +106,12 @@ def case_of(row: Row, book: FactBook) -> Case:
     task = row.text("norm_task")
     own = model_of_row(row)
     known = book if own is None else with_model(book, own)
-    name = row.text("model_id") if own is None else own.id
+    name = (row.text("model_id") or row.text("model")) if own is None else own.id
     if isinstance(resolve_model(name, known.model_ids), Finding):
-        raise NotScored("model not known: give its numbers with --models")
+        tuned = base_of_tuned(name, known.model_ids)
+        if tuned is None:
+            raise NotScored("model not known: give its numbers with --models")
+        name = tuned
     if row.text("gpu_id") not in book.accelerators:
         raise NotScored("card not known: give its numbers with --gpus")
     engine = engine_name(row, task, known)
@@ -104,11 +123,16 @@ def case_of(row: Row, book: FactBook) -> Case:
     return Case(
         workload=workload,
         layout=layout_of(row),
-        engine=known.engine(workload.engine_id),
+        engine=stranger(known.engine(workload.engine_id), row.text("norm_engine")),
         card=card_of(row, book),
         concurrency=concurrency_of(row),
         through_server="HTTP server" in row.text("note"),
     )
+
+
+def stranger(engine: Engine, name: str) -> Engine:
+    """The engine that stands for another one, which was measured on no card."""
+    return replace(engine, speed=replace(engine.speed, measured_on=frozenset())) if name in STRANGERS else engine
 
 
 def engine_name(row: Row, task: str, book: FactBook) -> str:
@@ -121,16 +145,23 @@ def engine_name(row: Row, task: str, book: FactBook) -> str:
         if usual is None:
             raise NotScored(f"engine {name or 'not stated'} for {task}")
         return usual
-    dated = row.text("engine_version").startswith("20")
-    version = None if dated else re.match(r"\d+\.\d+(?:\.\d+)?", row.text("engine_version"))
-    if found == "vllm" and dated:
-        return f"{found}=={DATED_VLLM.get(row.text('engine_version')[:4], '0.11')}"
-    if found == "llama.cpp" and not row.text("engine_version").startswith("b"):
-        return f"{found}==2900"  # builds of spring 2024
-    build = re.match(r"b(\d{4,5})\b", row.text("engine_version"))
+    version = own_version(found, name, row.text("engine_version"))
+    return f"{found}=={version}" if version else found
+
+
+def own_version(engine: str, name: str, said: str) -> str:
+    """The version of the bundled engine that a cell means: its own number, or the one in use at a date."""
+    build = re.match(r"(?:b|build )(\d{4,5})\b", said)
     if build:
-        return f"{found}=={build.group(1)}"
-    return f"{found}=={version.group()}" if version else found
+        return build.group(1)
+    known = DATED.get(engine, {})
+    if re.match(r"20\d\d", said):
+        reached = [version for since, version in known.items() if since <= said[:7]]
+        return reached[-1] if reached else ""
+    version = re.match(r"v?(\d+\.\d+(?:\.\d+)?)", said)
+    if engine == "llama.cpp":
+        return known["2024"] if not said else ""
+    return version.group(1) if version and name == engine else ""
 
 
 def asked(row: Row, task: str, model: str, engine: str) -> dict[str, object]:

@@ -173,6 +173,7 @@ def workload_doc(work: Workload) -> WorkloadDoc:
             image_height=work.images.height,
             images=work.images.count,
             steps=work.images.steps,
+            frames=work.images.frames if work.images.frames > 1 else None,
             offload=work.images.pipeline_offload,
         )
     if serving is None:

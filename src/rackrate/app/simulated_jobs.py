@@ -56,7 +56,8 @@ def _training_job(
         config=config,
         trains=True,
         batch=training.micro_batch,
-        tokens=training.sequence_tokens,
+        tokens=training.written_tokens,
+        source_tokens=training.read_tokens,
         accumulation=-(-training.global_batch // training.micro_batch),
         dtype=_DTYPES[workload.weights.id] if adapts else narrow if pure else "float32",
         autocast="" if pure else narrow,
@@ -86,6 +87,8 @@ def _problems(workload: Workload, engine: Engine) -> list[Finding]:
         return [_cannot("task", str(task), "training or inference of a language model", "leave --simulate out")]
     if workload.limits.gpu_counts and workload.limits.gpu_counts[0] > 1:
         found.append(_cannot("--gpus", str(workload.limits.gpu_counts[0]), "one card", "leave --gpus out"))
+    if workload.serving is not None and workload.serving.encoded:
+        found.append(_cannot("task", str(task), "training, or inference of a decoder", "leave --simulate out"))
     if workload.weights.id not in _PLAIN:
         action = "--task lora" if task.trains_adapters else "--quantization bf16, or leave --simulate out"
         expected = "weights in bf16, fp16 or fp32: kernels of other formats are not simulated"

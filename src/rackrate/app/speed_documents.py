@@ -102,6 +102,9 @@ def _machine(card: Accelerator, each: OnCards, changes: Sequence[Change], target
         s_per_image=_span(images.s_per_image if images else None),
         steps_per_s=_span(images.steps_per_s if images else None),
         ceiling_images_per_s=images.ceiling_images_per_s if images else None,
+        encode_s=_span(images.encode_s if images else None),
+        denoise_s=_span(images.denoise_s if images else None),
+        decode_s=_span(images.decode_s if images else None),
         limited_by=str(done.speed.limited_by) if done else None,
         ceiling_tokens_per_s=done.speed.ceiling_tokens_per_s if done else None,
         share_of_ceiling=done.pace.likely / ceiling if done and ceiling else None,
@@ -141,11 +144,14 @@ def _energy(found: Energy | Unknown | None) -> EnergyDoc | None:
     if found is None:
         return None
     if isinstance(found, Unknown):
-        return EnergyDoc(watts_per_gpu=None, watts=None, wh_per_million_tokens=None, reason=found.reason)
+        return EnergyDoc(
+            watts_per_gpu=None, watts=None, wh_per_million_tokens=None, wh_per_image=None, reason=found.reason
+        )
     return EnergyDoc(
         watts_per_gpu=span(found.watts_per_gpu),
         watts=span(found.watts),
-        wh_per_million_tokens=span(found.wh_per_million_tokens),
+        wh_per_million_tokens=_span(found.wh_per_million_tokens),
+        wh_per_image=_span(found.wh_per_image),
         reason=None,
     )
 

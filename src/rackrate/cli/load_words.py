@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from rackrate.cli import words
 from rackrate.cli.gpu_parts import per_cent
 from rackrate.cli.layout import Table
-from rackrate.cli.numbers import count_of, seconds_of
+from rackrate.cli.numbers import amount, count_of, seconds_of
 from rackrate.cli.speed_words import result
 
 if TYPE_CHECKING:
@@ -38,8 +38,8 @@ def shared(ways: Sequence[SharedCardDoc]) -> Table:
     rows = tuple(
         (
             f"{way.copies} x {way.mig_profile}" if way.mig_profile else _beside(way.copies),
-            f"{way.in_flight:.3g}",
-            f"{way.requests_per_s.likely:.3g}",
+            amount(way.in_flight),
+            amount(way.requests_per_s.likely),
             f"{way.tokens_per_s.likely:,.0f}",
             seconds_of(way.s_per_output_token.likely),
         )
@@ -55,7 +55,7 @@ def _beside(copies: int) -> str:
 def met(load: LoadDoc) -> str:
     """What the machine is doing under the load."""
     rate = load.offered_requests_per_s
-    offered = f"{rate:.3g} requests/s" if rate is not None else count_of(load.users or 0, "user")
+    offered = f"{amount(rate)} requests/s" if rate is not None else count_of(load.users or 0, "user")
     if not load.stable:
         return f"{offered}: more than it keeps up with, the queue grows; {result(load.requests_per_s)} are served"
     full = f"KV cache {per_cent(load.cache_use)} full, at most {per_cent(load.cache_use_most)}"
@@ -63,7 +63,7 @@ def met(load: LoadDoc) -> str:
     if load.preempted >= _LEAST_SEEN:
         again = f"; {per_cent(load.preempted)} of the requests lose their place in a full cache and are read again"
     served = f"{result(load.requests_per_s)} requests/s, {result(load.tokens_per_s)} tokens/s"
-    return f"{offered}: {served}; {load.in_flight:.3g} in flight, {load.waiting:.3g} waiting; {full}{again}"
+    return f"{offered}: {served}; {amount(load.in_flight)} in flight, {amount(load.waiting)} waiting; {full}{again}"
 
 
 def highest(found: HighestLoadDoc) -> str:

@@ -52,7 +52,9 @@ def seconds_span(span: RangeDoc) -> str:
 
 
 def seconds_of(seconds: float) -> str:
-    """``0.31 s``, or ``31 ms`` below a tenth of a second."""
+    """``0.31 s``, ``31 ms`` below a tenth of a second, ``8,500 s`` whole where there are many."""
+    if seconds >= _WHOLE_SECONDS_FROM:
+        return f"{seconds:,.0f} s"
     return f"{seconds:,.3g} s" if seconds >= _MILLISECONDS_BELOW else f"{seconds * 1000:.3g} ms"
 
 
@@ -80,9 +82,16 @@ def _span(likely: str, low: str, high: str) -> str:
 
 
 _MILLISECONDS_BELOW = 0.1
+_WHOLE_SECONDS_FROM = 1000
+_WHOLE_COUNT_FROM = 100
 _LEAST_SHOWN = 0.01
 _TIMES_FROM = 10
 _LONG_RUN_HOURS = 100
+
+
+def amount(value: float) -> str:
+    """``0.062``, ``14.1``, ``1,810``: three digits, whole from a hundred."""
+    return f"{value:,.0f}" if value >= _WHOLE_COUNT_FROM else f"{value:.3g}"
 
 
 def count_of(number: int, noun: str) -> str:

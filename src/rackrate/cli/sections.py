@@ -29,7 +29,12 @@ def workload_line(work: WorkloadDoc) -> str:
         return f"{text}, {format_count(work.tokens)} tokens, batch {work.batch} x {work.context_tokens}"
     if work.image_width is not None:
         offload = f", offload {work.offload}" if work.offload != "none" else ""
-        count = f", {work.images:,.0f} images of {work.steps} steps"
+        made = (
+            f"videos of {work.frames} frames, {work.steps} steps each"
+            if work.frames
+            else f"images of {work.steps} steps"
+        )
+        count = f", {work.images:,.0f} {made}"
         return f"{text}, {work.image_width} x {work.image_height} pixels, {work.batch} at a time{offload}{count}"
     load = f", {work.concurrency} at once, {work.prompt_tokens} in + {work.output_tokens} out tokens"
     if work.audio_seconds is not None:

@@ -11,7 +11,7 @@ from rackrate.cli.gpu_parts import measured_table, per_cent
 from rackrate.cli.judged_screen import JUDGED_KEYS, JUDGED_TEXTS, judged, judged_cells
 from rackrate.cli.layout import Part, Table, drawn, pairs
 from rackrate.cli.load_words import highest, latencies, met, shared
-from rackrate.cli.numbers import hours_span, image_speed, rate_span, seconds_span
+from rackrate.cli.numbers import hours_span, image_speed, rate_span, seconds_of, seconds_span
 from rackrate.cli.sections import assumptions, warnings, workload_line
 from rackrate.cli.speed_words import bar, energy, more_cards, peak, result, targets, why_not
 from rackrate.units import format_hours
@@ -241,6 +241,8 @@ def _speed_rows(machine: MachineSpeedDoc) -> Iterator[tuple[str, str]]:
     if machine.images_per_s is not None:
         made = image_speed(machine.images_per_s, machine.s_per_image, machine.steps_per_s)
         yield "Speed", f"{made}, limited by {limit}"
+        parts = (("prompt", machine.encode_s), ("denoising", machine.denoise_s), ("decoding", machine.decode_s))
+        yield "Phases", ", ".join(f"{name} {seconds_of(part.likely)}" for name, part in parts if part is not None)
     if machine.first_token_s is not None and machine.s_per_output_token is not None:
         each = f"{seconds_span(machine.s_per_output_token)} a token after it"
         yield "Latency", f"first token after {seconds_span(machine.first_token_s)}, {each}"

@@ -51,12 +51,15 @@ def _rate(fact: FactDoc) -> str:
 
 
 def energy(found: EnergyDoc) -> str:
-    """What the cards draw, and watt-hours of a million tokens."""
-    if found.watts_per_gpu is None or found.wh_per_million_tokens is None:
+    """What the cards draw, and watt-hours of a million tokens or of an image."""
+    made, what = found.wh_per_million_tokens, "per million tokens"
+    if found.wh_per_image is not None:
+        made, what = found.wh_per_image, "an image"
+    if found.watts_per_gpu is None or made is None:
         return f"unknown: {found.reason}"
     drawn = found.watts_per_gpu
     each = f"{drawn.likely:,.0f} W a card ({drawn.low:,.0f} to {drawn.high:,.0f})"
-    return f"{result(found.wh_per_million_tokens)} Wh per million tokens at {each}; the cards alone"
+    return f"{result(made)} Wh {what} at {each}; the cards alone"
 
 
 def result(span: RangeDoc) -> str:

@@ -269,9 +269,11 @@ class SpeedPolicy(Value, frozen=True, kw_only=True):
     products (0: as kernels that never store the scores). ``unpack_flop``: in
     multiples of the FP32 peak, the rate at which quantised weights are unpacked
     for products in INT8 (0: they are expanded to 16 bits first). ``sequence_s``:
-    host time that a step takes for each sequence in it. ``split_stages``: how many
+    host time that a step takes for each sequence in it, ``step_s`` for the step itself. ``split_stages``: how many
     stages of a layer split work on the next piece of a prompt before the last
-    one is done with the piece before (0: all of them). ``measured_on``: kinds of
+    one is done with the piece before (0: all of them). ``early_rocm``: kernels and
+    collectives for other makers' cards are those of 2024. ``cache_per_head``:
+    attention reads the cache once for each query head that shares it. ``measured_on``: kinds of
     cards (compute capabilities, other makers) with published rows of inference.
     """
 
@@ -291,7 +293,10 @@ class SpeedPolicy(Value, frozen=True, kw_only=True):
     attention_flop: float = 0.0
     unpack_flop: float = 0.0
     sequence_s: float = 0.0
+    step_s: float = 0.0
     split_stages: int = 0
+    early_rocm: bool = False
+    cache_per_head: bool = False
     measured_on: frozenset[str] = frozenset()
 
 

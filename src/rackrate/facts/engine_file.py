@@ -52,6 +52,7 @@ _SPEED = {
     "host", "launch_us_per_layer", "decode_bandwidth", "cache_bandwidth", "prefill_flop", "train_flop",
     "quantised_kernel", "spread", "source", "vector_kernels", "hopper_attention", "stage_chunks", "train_spread",
     "attention_flop", "unpack_flop", "sequence_us", "split_stages", "measured_on",
+    "early_rocm", "step_us", "cache_per_head",
 }  # fmt: skip
 _SCHEDULING = {
     "order", "step_tokens", "large_step_tokens", "cuts_prompts", "reserved_output", "kept_free", "keeps_prefixes",
@@ -366,6 +367,9 @@ def _speed(part: Section) -> SpeedPolicy:
         unpack_flop=part.number_or("unpack_flop", 0.0),
         measured_on=part.names("measured_on") if part.has("measured_on") else frozenset(),
         split_stages=part.whole("split_stages") if part.has("split_stages") else 0,
+        step_s=part.number_or("step_us", 0.0) * 1e-6,
+        cache_per_head=part.flag_or("cache_per_head"),
+        early_rocm=part.flag_or("early_rocm"),
         sequence_s=part.number_or("sequence_us", 0.0) * 1e-6,
         source=part.text("source"),
     )

@@ -12,7 +12,7 @@ from rackrate.memory.pipeline import PipelineDemand, picture_on, pipeline_demand
 from rackrate.memory.serving import ServingDemand, serve_on, serving_demand
 from rackrate.memory.training import TrainingDemand, train_on, training_demand
 from rackrate.workload.layout import Layout
-from rackrate.workload.workload import Task, Workload
+from rackrate.workload.workload import Checkpointing, Task, Workload
 
 Demand = TrainingDemand | ServingDemand | PipelineDemand
 """What a workload needs of its cards in one layout, whatever they are."""
@@ -82,8 +82,12 @@ def _one_sided(workload: Workload, layout: Layout, engine: Engine) -> Unknown | 
         return Unknown(f"{model.id}: the layers of its encoder and of its decoder are not known")
     if not engine.runs(model):
         return Unknown(f"how {engine.id} runs {model.id}, which has an encoder and a decoder, is not known")
+    run = workload.training
     against = {
-        "training both is": workload.training is not None,
+        "selective checkpointing is": run is not None and run.checkpointing is Checkpointing.SELECTIVE,
+        "DoRA is": run is not None and run.dora,
+        "attention that stores scores is": run is not None and run.attention == "eager",
+        "training of whole modules beside adapters is": run is not None and bool(run.modules_to_save),
         "a split by layers is": layout.pipeline > 1,
         "a quantised cache is": workload.serving is not None and workload.serving.cache_bits < _PLAIN_BITS,
     }

@@ -18,6 +18,7 @@ from rackrate.memory.pipeline_activations import (
     pixels,
     tiled_pixels,
 )
+from rackrate.memory.video_activations import video_decode_bytes
 from rackrate.values import Value
 from rackrate.workload.layout import Layout
 from rackrate.workload.workload import Images, Workload
@@ -144,13 +145,18 @@ def activation_parts(workload: Workload, images: Images, share: int) -> tuple[Co
     """
     pipe, element = images.pipeline, element_bytes(workload)
     area, wide = pixels(pipe, images.width, images.height), _vae_element(workload, images)
-    at_once = 1 if images.slicing or images.tiling else share
+    at_once = 1 if images.slicing or (images.tiling and pipe.vae == "kl") else share
     decoded = tiled_pixels(pipe, area) if images.tiling else area
     kept = picture_bytes(area, share, wide) if at_once < share or decoded < area else 0.0
+    if pipe.vae == "kl":
+        decoding = decode_bytes(pipe, decoded, at_once, wide).shifted(kept)
+    else:
+        each = video_decode_bytes(pipe, (area, images.frames), wide, tiling=images.tiling)
+        decoding = each.scaled(at_once).shifted(kept * images.frames)
     moving = {
         Phase.ENCODE: Range.exact(encode_bytes(pipe, share, element)),
-        Phase.DENOISE: Range.exact(denoise_bytes(pipe, area, share, element)),
-        Phase.PICTURE: decode_bytes(pipe, decoded, at_once, wide).shifted(kept),
+        Phase.DENOISE: Range.exact(denoise_bytes(pipe, area, share, element, images.frames)),
+        Phase.PICTURE: decoding,
     }
     found = []
     for phase, size in moving.items():

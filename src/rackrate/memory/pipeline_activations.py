@@ -11,6 +11,7 @@ from __future__ import annotations
 from rackrate.evidence import Range
 from rackrate.facts.denoiser import Denoiser
 from rackrate.facts.pipeline import Pipeline
+from rackrate.memory.video_activations import latent_frames, video_values
 
 COPIES = 3
 """A normalisation, its input and the activation of its output are alive together (ResnetBlock2D.forward)."""
@@ -54,15 +55,21 @@ def encode_bytes(pipe: Pipeline, images: int, element: float) -> float:
 # ---------------------------------------------------------------- denoisers
 
 
-def denoise_bytes(pipe: Pipeline, pixel_count: float, images: int, element: float) -> float:
-    """Activations of one step of the denoiser, for images with and without their prompt where it is guided."""
+def denoise_bytes(pipe: Pipeline, pixel_count: float, images: int, element: float, frames: int = 1) -> float:
+    """Activations of one step of the denoiser, for images with and without their prompt where it is guided.
+
+    ``frames`` of a video are denoised together; Wan runs once after the other with
+    and without the prompt (pipelines/wan/pipeline_wan.py).
+    """
     shape = pipe.denoiser
-    rows = images * (2 if shape.guided else 1)
-    tokens = pixel_count / (shape.latent_scale * shape.patch) ** 2
+    rows = images * (2 if shape.guided and not shape.kind.startswith("wan") else 1)
+    tokens = latent_frames(shape, frames) * pixel_count / (shape.latent_scale * shape.patch) ** 2
     if shape.is_unet:
         return rows * unet_values(shape, tokens) * element
     width, text = shape.widths[0], shape.text_tokens
     kept = text * shape.context_width * element
+    if shape.makes_video:
+        return rows * (video_values(shape, tokens) * element + kept)
     if shape.kind == "flux":
         return rows * (flux_values(width, tokens, text) * element + kept)
     return rows * (sd3_values(width, tokens, text) * element + kept)

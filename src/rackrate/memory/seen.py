@@ -11,15 +11,13 @@ from rackrate.facts.sight import Look, Sight
 from rackrate.memory.estimate_types import Component, Phase
 from rackrate.memory.layer_pass import element_bytes
 from rackrate.memory.phases import part
+from rackrate.memory.towers import TOWER_BYTES
 from rackrate.values import Value
 from rackrate.workload.layout import Layout
 from rackrate.workload.workload import Seen, Serving, Workload
 
 TOWER_SPREAD = (0.5, 0.3)
 """Relative half widths around the tower's activations: smaller models of a family have narrower towers."""
-
-TOWER_BYTES = 2.0
-"""Of each parameter of a tower: it stays in 16 bits where the text model is quantised."""
 
 _COLOURS = 3
 

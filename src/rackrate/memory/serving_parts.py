@@ -21,6 +21,7 @@ from rackrate.memory.logits import prompt_logit_bytes, sampler_bytes
 from rackrate.memory.phases import part
 from rackrate.memory.seen import seen_parts
 from rackrate.memory.stages import Stage
+from rackrate.memory.towers import left_wide_bytes
 from rackrate.memory.weights import (
     attention_layers,
     is_encoder,
@@ -69,7 +70,8 @@ def rest_parts(workload: Workload, stage: Stage, layout: Layout, policy: Serving
         shared = layout.tensor if layout.expert == 1 else 1
         groups, model = padded_experts(model, groups, shared, policy.padding), replace(model, stored=None)
     groups = shared_experts_out(groups, layout.expert // layout.tensor)
-    weights = weight_bytes(model, groups, _on_the_card(stage, policy), form, ties=ties) / layout.tensor
+    wide = left_wide_bytes(workload.model, workload.sight, form) * stage.fraction
+    weights = (weight_bytes(model, groups, _on_the_card(stage, policy), form, ties=ties) + wide) / layout.tensor
     tokens, prompt = _prefill_tokens(serving, layout, policy)
     working = _working_bytes(workload, layout, policy, tokens)
     parts = [

@@ -18,6 +18,13 @@ from rackrate.memory.logits import FULL_PEAK, LISTED_FORWARD, LISTED_LEFT, Loss,
 from rackrate.memory.phases import part
 from rackrate.memory.training_states import FORWARD, UNTIL_STEP, ZERO_GRADIENTS, ZERO_WEIGHTS, Setting
 from rackrate.memory.traits import caps_scores
+from rackrate.memory.two_sided_training import (
+    biased_parts,
+    kept_bytes,
+    loss_of_both,
+    spectrogram_parts,
+    tied_parts,
+)
 from rackrate.memory.weights import is_encoder
 from rackrate.workload.workload import Checkpointing
 
@@ -35,12 +42,7 @@ def activation_parts(s: Setting) -> list[Component]:
     pass holds the larger of both beside one layer's activations. Gradients that
     accumulate are there all the time.
     """
-    layer = (saved_bytes_per_token(s.workload.model, s.kept) + _magnitude_bytes(s)) * s.tokens
-    kept, name = _kept_in_flight(s, layer)
-    kept += final_norm_bytes(s.workload.model, s.kept) * s.tokens if s.stage.last else 0.0
-    if s.saved.head:  # a trained head keeps its input
-        kept += (s.workload.model.hidden_size or 0) * s.kept.element_bytes * s.tokens
-    layer += running_bytes_per_token(s.workload.model, s.kept) * s.tokens
+    kept, layer, name = _kept_and_running(s)
     growing = _growing_gradients(s)
     again = s.training.checkpointing is not Checkpointing.NONE or s.stage.in_flight > 1
     whole = again and not growing
@@ -49,7 +51,24 @@ def activation_parts(s: Setting) -> list[Component]:
     if again and not whole and kept > growing:
         beyond = _in_doubt(s, _spread(kept)).shifted(-growing)
         parts.append(part(name, beyond, Phase.BACKWARD, note="beyond the gradients"))
-    return [*parts, *_tied_gradients(s, layer, max(kept, growing) if again else growing, growing), *_left_inputs(s)]
+    if s.workload.model.is_encoder_decoder:
+        return [*parts, *tied_parts(s, layer, growing), *biased_parts(s), *spectrogram_parts(s)]
+    parts += _tied_gradients(s, layer, max(kept, growing) if again else growing, growing)
+    return [*parts, *_left_inputs(s)]
+
+
+def _kept_and_running(s: Setting) -> tuple[float, float, str]:
+    """What is kept of the micro-batches in flight, what one layer holds running backward, and the former's name."""
+    if s.workload.model.is_encoder_decoder:
+        whole = s.training.checkpointing is Checkpointing.NONE
+        return *kept_bytes(s), "activations" if whole else "checkpoints"
+    layer = (saved_bytes_per_token(s.workload.model, s.kept) + _magnitude_bytes(s)) * s.tokens
+    kept, name = _kept_in_flight(s, layer)
+    kept += final_norm_bytes(s.workload.model, s.kept) * s.tokens if s.stage.last else 0.0
+    if s.saved.head:  # a trained head keeps its input
+        kept += (s.workload.model.hidden_size or 0) * s.kept.element_bytes * s.tokens
+    layer += running_bytes_per_token(s.workload.model, s.kept) * s.tokens
+    return kept, layer, name
 
 
 def _in_doubt(s: Setting, kept: Range) -> Range:
@@ -139,6 +158,8 @@ def loss_parts(s: Setting) -> list[Component]:
     model = s.workload.model
     if not s.stage.last or is_encoder(model):
         return []
+    if model.is_encoder_decoder:
+        return loss_of_both(s)
     vocabulary, hidden = (model.vocab_size or 0) / s.layout.tensor, model.hidden_size or 0
     kind = s.training.loss or s.policy.loss
     loss = Loss(

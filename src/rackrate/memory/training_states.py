@@ -64,7 +64,12 @@ class Setting(Value, frozen=True, kw_only=True):
     @property
     def tokens(self) -> int:
         """Tokens of one micro-batch on this card."""
-        return -(-self.training.micro_batch * self.training.sequence_tokens // self.layout.context)
+        return -(-self.training.micro_batch * self.training.written_tokens // self.layout.context)
+
+    @property
+    def sources(self) -> int:
+        """Positions of a micro-batch that an encoder reads beside the decoder; 0 without one."""
+        return self.training.micro_batch * self.training.read_tokens
 
     @property
     def gradients_stay(self) -> bool:

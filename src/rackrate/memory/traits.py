@@ -78,6 +78,39 @@ def biases_scores(model: Model) -> bool:
     return model.family in BIASED_SCORES
 
 
+NO_DROPOUT = frozenset({"Whisper", "whisper"})
+"""Encoder-decoders that are trained without dropout (WhisperConfig: dropout 0.0)."""
+
+POST_NORM = frozenset({"BART", "bart", "Marian", "marian"})
+"""Encoder-decoders whose norms follow their blocks, so that none is left for the end (modeling_bart.py)."""
+
+NORMED_EMBEDDINGS = frozenset({"BART", "bart", "mBART", "mbart"})
+"""Encoder-decoders with a norm behind the embeddings of both sides (layernorm_embedding)."""
+
+RELU_TWO_SIDED = frozenset({"NLLB", "m2m_100", "T5", "t5"})
+"""Encoder-decoders whose activation is ReLU unless gated, as their configurations have it by default."""
+
+
+def drops_out(model: Model) -> bool:
+    """Whether hidden states of an encoder-decoder are dropped out in training, which keeps a byte of mask each."""
+    return model.family not in NO_DROPOUT
+
+
+def norms_first(model: Model) -> bool:
+    """Whether norms of an encoder-decoder stand before its blocks, with one more at the end of each side."""
+    return model.family not in POST_NORM
+
+
+def norms_embeddings(model: Model) -> bool:
+    """Whether a norm of an encoder-decoder follows its embeddings."""
+    return model.family in NORMED_EMBEDDINGS
+
+
+def is_relu(model: Model) -> bool:
+    """Whether the activation of an encoder-decoder keeps its output alone."""
+    return model.family in RELU_TWO_SIDED
+
+
 def normalises_heads(model: Model) -> bool:
     """Whether queries and keys are normalised."""
     return model.family in HEAD_NORMS and not is_encoder(model)

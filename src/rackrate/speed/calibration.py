@@ -94,6 +94,9 @@ def images_at(found: SpeedEstimate, times: float) -> SpeedEstimate:
             s_per_image=pace.inverse(cards),
             steps_per_s=_below(images.steps_per_s.scaled(1 / slower), ceiling * steps),
             ceiling_images_per_s=ceiling,
+            encode_s=images.encode_s.scaled(slower),
+            denoise_s=images.denoise_s.scaled(slower),
+            decode_s=images.decode_s.scaled(slower),
         ),
         work_hours=None if found.work_hours is None else found.work_hours.scaled(slower),
     )

@@ -27,16 +27,22 @@ NVLINK_SHARE = 0.65
 PCIE = {2: (12e-6, 20e9), 4: (17e-6, 15e9), 8: (42e-6, 12e9)}
 _PCIE_TABLE_GENERATION = 4.0
 
+NO_PEERS = ("GeForce", "L4 ", "A10G")
+"""Cards that cannot read each other's memory, as products begin.
+
+GeForce by its driver (tinygrad/open-gpu-kernel-modules README), L4 and A10G in the
+virtual machines that clouds rent them in (SpareCores/sc-inspector-data: all-reduces of four L4 pass 5.5 GB/s).
+"""
+
+THROUGH_HOST = 2.0
+"""Times that each byte crosses the bus when it goes through the host's memory: written there and read back."""
+
 # AMD's mesh has a link between each two cards: 47.7 GB/s for 2 and 313 for 8 MI300X, i.e. about 45 per
 # neighbour (stas00/ml-engineering network/README.md). Assumed for other makers' meshes too.
 MESH_BYTES_PER_S_PER_NEIGHBOUR = 45e9
 
 # Latency of one small all-reduce, seconds: over NVLink it is fitted (custom kernels and NCCL take 4.9-13 us, vLLM,
 # 2 to 8 A100).
-# Share of the bus bandwidth that is left of it between the products of a tensor-parallel layer: nothing
-# overlaps there, and narrower products lose too. One number fits A100, H100 and H200 behind NVSwitch (2, 4
-# and 8 cards) and L4 over PCIe (2 and 4): SpareCores/sc-inspector-data, vLLM 0.22, prompts of 4,096 tokens.
-# See ``mechanisms.Mechanisms.between_products``.
 
 
 class Link(NamedTuple):
@@ -47,17 +53,20 @@ class Link(NamedTuple):
     bytes_per_s: float
 
 
-def link(accelerator: Accelerator, gpus: int) -> Link:
-    """The link among ``gpus`` cards of one machine (one card: a link that is never used)."""
+def link(accelerator: Accelerator, gpus: int, *, early: bool = False) -> Link:
+    """The link among ``gpus`` cards of one machine (one card: a link that is never used).
+
+    ``early``: software for another maker's mesh is that of 2024; since then its
+    small all-reduces are kernels of their own, as over NVLink.
+    """
     kind = accelerator.interconnect(gpus)
     one_way = accelerator.number("nvlink_bytes_per_s_one_way")
     if kind is Interconnect.NONE:
         return Link(kind, 0.0, float("inf"))
     if kind is Interconnect.OTHER:
         mesh = MESH_BYTES_PER_S_PER_NEIGHBOUR * (gpus - 1)
-        return Link(
-            kind, mechanisms.FITTED.mesh_s, mesh if isinstance(one_way, Unknown) else min(mesh, NVLINK_SHARE * one_way)
-        )
+        latency = mechanisms.FITTED.mesh_s if early else mechanisms.FITTED.nvswitch_s
+        return Link(kind, latency, mesh if isinstance(one_way, Unknown) else min(mesh, NVLINK_SHARE * one_way))
     if kind is Interconnect.PCIE or isinstance(one_way, Unknown):
         return _pcie(accelerator, gpus)
     return Link(kind, mechanisms.FITTED.nvswitch_s, NVLINK_SHARE * one_way)
@@ -68,6 +77,8 @@ def _pcie(accelerator: Accelerator, gpus: int) -> Link:
     generation = accelerator.number("pcie_gen")
     newer = 0.0 if isinstance(generation, Unknown) else generation - _PCIE_TABLE_GENERATION
     latency, rate = next((found for count, found in PCIE.items() if gpus <= count), PCIE[8])
+    if f"{accelerator.product} ".startswith(NO_PEERS):
+        latency, rate = THROUGH_HOST * latency, rate / THROUGH_HOST
     return Link(
         Interconnect.PCIE,
         latency,
@@ -94,4 +105,4 @@ def tensor_parallel_s(link: Link, gpus: int, layers: int, activation_bytes: floa
 
     ``activation_bytes`` = tokens x hidden size x bytes (Shoeybi et al., Megatron-LM, arXiv 1909.08053).
     """
-    return 2 * layers * all_reduce_s(link, gpus, activation_bytes / mechanisms.FITTED.between_products)
+    return 2 * layers * all_reduce_s(link, gpus, activation_bytes)

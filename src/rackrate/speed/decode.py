@@ -6,7 +6,7 @@ from rackrate.speed import mechanisms
 from rackrate.speed.communication import tensor_parallel_s
 from rackrate.speed.estimate_types import Bound
 from rackrate.speed.flops import attended_layer_tokens
-from rackrate.speed.replica import Replica, reading_s, weight_bytes_touched
+from rackrate.speed.replica import STREAM_SHARE, Replica, reading_s, routed_active_params, weight_bytes_touched
 from rackrate.speed.roofline import smooth_max
 
 ACTIVATION_BYTES = 2
@@ -15,7 +15,7 @@ ACTIVATION_BYTES = 2
 # RTX 4090 at batch 1, where the host sets the time).
 _LAUNCHES = {
     "nf4": "launches_nf4",
-    "nf4-dq": "launches_nf4_dq",
+    "nf4-dq": "launches_nf4",
     "int8": "launches_int8_outliers",
     "int8-plain": "launches_int8",
 }
@@ -34,8 +34,9 @@ def decode_terms(replica: Replica, batch: float, context_tokens: float) -> dict[
     bandwidth = replica.rates.bandwidth_bytes_per_s
     return {
         Bound.BANDWIDTH: weights_s(replica, passing),
-        Bound.COMPUTE: 2 * replica.multiplied_params * passing / replica.flop_per_s,
-        Bound.CACHE_BANDWIDTH: cache_read_bytes(replica, passing, context_tokens) / (bandwidth * replica.cache_share),
+        Bound.COMPUTE: 2 * (replica.multiplied_params + grouped_loss(replica)) * passing / replica.flop_per_s,
+        Bound.CACHE_BANDWIDTH: cache_read_bytes(replica, passing, context_tokens) / (bandwidth * replica.cache_share)
+        + elementwise_s(replica, passing),
         Bound.HOST: host_s(replica, passing),
         Bound.COMMUNICATION: _communication_s(replica, passing),
     }
@@ -81,6 +82,17 @@ def weights_s(replica: Replica, tokens: float) -> float:
     return smooth_max(reading, mechanisms.FITTED.vector_flop_per_byte * touched / (vector * replica.layout.tensor))
 
 
+def grouped_loss(replica: Replica) -> float:
+    """Parameters by which grouped products of experts are slower than plain ones, as if there were more of them."""
+    return routed_active_params(replica.model) * (1 / mechanisms.GROUPED_SHARE - 1)
+
+
+def elementwise_s(replica: Replica, tokens: float) -> float:
+    """Seconds of norms, rotations, activations and residuals, which are bound by memory."""
+    moved = mechanisms.FITTED.elementwise_bytes * tokens * replica.layers * (replica.model.hidden_size or 0)
+    return moved / (replica.rates.bandwidth_bytes_per_s * STREAM_SHARE)
+
+
 def cache_read_bytes(replica: Replica, batch: float, context_tokens: float) -> float:
     """Bytes of KV cache that one card reads for ``batch`` sequences of ``context_tokens``.
 
@@ -104,7 +116,7 @@ def host_s(replica: Replica, sequences: float) -> float:
     """
     found = mechanisms.FITTED
     if not replica.eager:
-        return launch_s(replica) + replica.policy.sequence_s * sequences
+        return launch_s(replica) + replica.policy.step_s + replica.policy.sequence_s * sequences
     return replica.layers * found.eager_launch_s * _kernels(replica) * (found.server_host if replica.server_host else 1)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from rackrate.evidence import Range, Unknown
 from rackrate.facts.accelerator import Accelerator, Precision
 from rackrate.facts.denoiser import Denoiser
@@ -69,10 +71,14 @@ class DiffusionRun(Value, frozen=True, kw_only=True):
 
 
 class DiffusionSpeed(Value, frozen=True, kw_only=True):
-    """Time of one denoising step (all passes, the whole batch), of one image or video, and what limits it."""
+    """Time of one denoising step (all passes, the whole batch), of one image or video, and what limits it.
+
+    ``decode_s`` of ``s_per_result`` is the decoder's.
+    """
 
     step_s: Range
     s_per_result: Range
+    decode_s: Range
     limited_by: Bound
     least_s_per_result: float
 
@@ -105,6 +111,7 @@ def diffusion(run: DiffusionRun, accelerator: Accelerator, gpus: int = 1) -> Dif
     return DiffusionSpeed(
         step_s=within(1 / step, SPREAD, run.steps / (least * run.canvas.batch)).inverse(1.0),
         s_per_result=within(1 / each, SPREAD, 1 / least).inverse(1.0),
+        decode_s=within(run.canvas.batch / decoding, SPREAD, math.inf).inverse(1.0),
         limited_by=max(busy, key=busy.__getitem__),
         least_s_per_result=least,
     )

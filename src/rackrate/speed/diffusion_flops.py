@@ -20,6 +20,10 @@ CAUSAL_VAE_TIMES = 3.0
 """The same with kernels that also span three frames (arXiv 2408.06072, section 2.1)."""
 
 
+LTX_VAE_SHARE = 1 / 16
+"""LTX-Video's decoder works on patches of 4 x 4 pixels (class AutoencoderKLLTXVideo, patch_size)."""
+
+
 class Canvas(Value, frozen=True, kw_only=True):
     """What is made at a time: ``batch`` images, or videos of ``frames``, of ``width`` x ``height`` pixels."""
 
@@ -81,12 +85,35 @@ def transformer_work(model: Denoiser, canvas: Canvas) -> Work:
     and ``4 d t^2`` for attention; each stream has weights of its own, each
     token meets one stream's (arXiv 2403.03206, section 4).
     """
+    if model.kind in CROSS_KINDS:
+        return cross_work(model, canvas)
     count = tokens(model, canvas) + model.text_tokens
     width, layers = model.widths[0], model.layers
     return Work(
         matrix_flop=24 * layers * width * width * count,
         attention_flop=4 * layers * width * count * count,
         scores=layers * model.heads * count * count,
+        moved_values=layers * width * count,
+        blocks=layers,
+    )
+
+
+CROSS_KINDS = frozenset({"wan", "wan-tokenwise", "ltx"})
+"""Kinds whose blocks look at the text in an attention of its own, and have it in no stream."""
+
+
+def cross_work(model: Denoiser, canvas: Canvas) -> Work:
+    """A transformer with cross-attention to the text: Wan (arXiv 2503.20314), LTX-Video (arXiv 2501.00103).
+
+    ``2 (6 d^2 + 2 d f)`` a token and layer (self-attention 4 d^2, queries and
+    output of the other 2 d^2), ``4 d^2`` a token of text (keys and values), and
+    ``4 d t (t + x)`` for attention.
+    """
+    count, width, layers, text = tokens(model, canvas), model.widths[0], model.layers, model.text_tokens
+    return Work(
+        matrix_flop=2.0 * layers * (count * (6 * width * width + 2 * width * model.feed) + text * 2 * width * width),
+        attention_flop=4.0 * layers * width * count * (count + text),
+        scores=layers * model.heads * count * (count + text),
         moved_values=layers * width * count,
         blocks=layers,
     )
@@ -161,4 +188,5 @@ def _attends(model: Denoiser, width: int, depth: int, area: float) -> Work:
 
 def vae_flop(model: Denoiser, canvas: Canvas) -> float:
     """FLOPs of decoding all latents to pixels."""
-    return VAE_FLOP_PER_PIXEL * (CAUSAL_VAE_TIMES if model.makes_video else 1.0) * canvas.pixels
+    share = LTX_VAE_SHARE if model.kind == "ltx" else 1.0
+    return VAE_FLOP_PER_PIXEL * (CAUSAL_VAE_TIMES if model.makes_video else 1.0) * share * canvas.pixels

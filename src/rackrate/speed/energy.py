@@ -7,7 +7,7 @@ import math
 from rackrate.evidence import Range, Unknown, multiply_independent
 from rackrate.facts.accelerator import Accelerator
 from rackrate.facts.engine import Engine
-from rackrate.speed.estimate_types import ServingSpeed, SpeedEstimate
+from rackrate.speed.estimate_types import ImageSpeed, ServingSpeed, SpeedEstimate
 from rackrate.speed.flops import model_flop_per_token
 from rackrate.speed.replica import Replica, replica, weight_bytes_touched
 from rackrate.units import SECONDS_PER_HOUR
@@ -38,13 +38,15 @@ TOKENS = 1e6
 class Energy(Value, frozen=True, kw_only=True):
     """What a machine's cards draw while they work, as the driver measures it, and watt-hours of a million tokens.
 
-    Tokens as in the speed: output tokens, or tokens trained on. Hosts, fans,
-    cooling and losses of supplies come on top and are not known.
+    Tokens as in the speed: output tokens, or tokens trained on; of images the
+    watt-hours of one instead. Hosts, fans, cooling and losses of supplies come on
+    top and are not known.
     """
 
     watts_per_gpu: Range
     watts: Range
-    wh_per_million_tokens: Range
+    wh_per_million_tokens: Range | None = None
+    wh_per_image: Range | None = None
 
 
 def energy(
@@ -60,8 +62,8 @@ def energy(
     limit = accelerator.number("power_limit_w")
     if isinstance(limit, Unknown):
         return limit
-    if speed.images is not None:
-        return Unknown("energy of images is not modelled yet")
+    if speed.images is not None and workload.images is not None:
+        return _of_images(workload, speed.images, accelerator, layout)
     if workload.training is not None and workload.training.pictured is not None:
         return Unknown("energy of training on images is not modelled yet")
     one = replica(workload, accelerator, layout, engine)
@@ -80,6 +82,30 @@ def energy(
         watts=watts,
         wh_per_million_tokens=multiply_independent(watts, rate.inverse(TOKENS / SECONDS_PER_HOUR)),
     )
+
+
+def _of_images(workload: Workload, speed: ImageSpeed, accelerator: Accelerator, layout: Layout) -> Energy | Unknown:
+    """Power and watt-hours of one image or video: the arithmetic of its steps and decoding over its time.
+
+    The shares were fitted on language models; of images nothing was measured.
+    """
+    from rackrate.speed.diffusion import diffusion_rates, run_of  # imported here: text needs none of it
+    from rackrate.speed.diffusion_flops import Canvas, pass_work, vae_flop
+
+    images, limit = workload.images, accelerator.number("power_limit_w")
+    assert images is not None
+    shape = images.pipeline.denoiser
+    canvas = Canvas(width=images.width, height=images.height, frames=images.frames)
+    rates = diffusion_rates(run_of(shape, canvas=canvas, steps=1, precision=workload.precision), accelerator)
+    if isinstance(rates, Unknown):
+        return rates
+    if isinstance(limit, Unknown):
+        return limit
+    work = pass_work(shape, canvas)
+    flop = images.steps * shape.passes * (work.matrix_flop + work.attention_flop) + vae_flop(shape, canvas)
+    each = drawn(limit, 0.0, min(1.0, flop / speed.s_per_image.likely / rates.flop_per_s))
+    hours = speed.s_per_image.scaled(1 / SECONDS_PER_HOUR)
+    return Energy(watts_per_gpu=each, watts=each.scaled(layout.gpus), wh_per_image=multiply_independent(each, hours))
 
 
 def drawn(limit: float, memory: float, arithmetic: float) -> Range:

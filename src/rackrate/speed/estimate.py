@@ -41,7 +41,7 @@ def estimate(
     reached = engine.speed.prefill_flop if workload.training is None else engine.speed.train_flop
     if reached <= 0:
         return Unknown(f"{engine.title} does not do {workload.task}")
-    if workload.training is not None:
+    if workload.training is not None and not workload.model.is_encoder_decoder:
         found = _trained(one, workload, workload.training, training_spread(workload, accelerator, layout, engine, one))
     elif workload.serving is not None and workload.model.generates_text:
         held = serving.sequences_held(memory.cache, workload.serving, engine)

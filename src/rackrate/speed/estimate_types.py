@@ -70,7 +70,8 @@ class TrainingSpeed(Value, frozen=True, kw_only=True):
 class ImageSpeed(Value, frozen=True, kw_only=True):
     """Speed of making images: images a second of the machine, seconds of one on its card, denoising steps a second.
 
-    ``s_per_image`` is a batch's time over its images, decoding included;
+    ``s_per_image`` is a batch's time over its images: ``encode_s`` of its prompt,
+    ``denoise_s`` and ``decode_s``;
     ``steps_per_s`` counts steps of the whole batch on one card (``it/s``).
     """
 
@@ -78,6 +79,9 @@ class ImageSpeed(Value, frozen=True, kw_only=True):
     s_per_image: Range
     steps_per_s: Range
     ceiling_images_per_s: float
+    encode_s: Range
+    denoise_s: Range
+    decode_s: Range
 
 
 class SpeedEstimate(Value, frozen=True, kw_only=True):

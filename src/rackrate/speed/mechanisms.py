@@ -19,42 +19,39 @@ class Mechanisms(Value, frozen=True, kw_only=True):
     llama.cpp: ``vector_flop_per_byte`` FP32 operations' time to unpack
     and use a byte of weights, ``split_hop_s`` between cards of a layer split and
     ``split_overlap`` of the ideal gain when a prompt passes through it.
-    Arithmetic: ``attention_flop`` relative to matrix products;
-    ``hopper_flop``, ``ada_flop``: relative to Ampere's share of peak (what
-    the tensor cores' new instructions leave unused); ``old_instructions``: what
-    kernels written for Ampere's instructions reach on Hopper; ``scalar_flop``: cards
-    without matrix units, relative to those with; ``narrow_flop``: 8-bit and
-    4-bit products relative to 16-bit ones' share; ``block_fp8``: FP8 with scales for
-    blocks. ``expert_bandwidth``: reading experts in grouped products relative to
-    dense ones. Makers: ``amd_*`` relative to NVIDIA's shares.
-    Communication: seconds of a small all-reduce by link, and ``between_products`` as
-    in ``rackrate.speed.communication``.
+    Arithmetic:
+    ``old_instructions``: what kernels written for Ampere's instructions reach on
+    Hopper; ``scalar_flop``: cards without matrix units, relative to those with;
+    ``block_fp8``: FP8 with scales for blocks. ``elementwise_bytes`` are moved by
+    norms, rotations, activations and residuals for each token, layer and hidden
+    unit. Makers: ``amd_memory`` (weights and cache) and ``amd_flop`` relative to
+    NVIDIA's shares, with the kernels of 2024.
+    Communication: seconds of a small all-reduce by link.
     """
 
-    eager_launch_s: float = 0.0003331
-    server_host: float = 3.467
-    launches_nf4: float = 1.374
-    launches_nf4_dq: float = 1.527
+    eager_launch_s: float = 0.0003316
+    server_host: float = 3.508
+    launches_nf4: float = 1.458
     launches_int8: float = 2.129
-    launches_int8_outliers: float = 4.388
-    vector_flop_per_byte: float = 19.06
-    split_hop_s: float = 0.0001661
-    split_overlap: float = 0.5456
-    attention_flop: float = 1.0
-    hopper_flop: float = 0.8867
-    ada_flop: float = 0.8835
-    old_instructions: float = 0.4107
-    scalar_flop: float = 1.597
-    narrow_flop: float = 1.309
-    block_fp8: float = 0.4195
-    expert_bandwidth: float = 1.0
-    amd_bandwidth: float = 0.5232
-    amd_cache: float = 0.2668
-    amd_flop: float = 0.1048
-    nvswitch_s: float = 1.328e-05
-    mesh_s: float = 6.302e-05
-    between_products: float = 0.8375
+    launches_int8_outliers: float = 4.389
+    vector_flop_per_byte: float = 19.04
+    split_hop_s: float = 0.0001678
+    split_overlap: float = 0.5489
+    old_instructions: float = 0.4181
+    scalar_flop: float = 1.639
+    block_fp8: float = 0.4532
+    elementwise_bytes: float = 37.89
+    amd_memory: float = 0.6723
+    amd_flop: float = 0.1202
+    nvswitch_s: float = 1.478e-05
+    mesh_s: float = 7.831e-05
 
+
+GROUPED_SHARE = 0.45
+"""What grouped products of experts reach, over plain products: fitted in training (tools/rate_numbers.csv).
+
+Experts get few and uneven tokens, and the busiest decides.
+"""
 
 FITTED = Mechanisms()
 """The values in use."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from rackrate.memory.weights import is_encoder
 from rackrate.speed import mechanisms
 from rackrate.speed.communication import tensor_parallel_s
-from rackrate.speed.decode import ACTIVATION_BYTES, host_s, pass_s
+from rackrate.speed.decode import ACTIVATION_BYTES, elementwise_s, host_s, pass_s
 from rackrate.speed.estimate_types import Bound
 from rackrate.speed.flops import attention_flop_per_token, head_params
-from rackrate.speed.replica import Replica, reading_s
+from rackrate.speed.replica import Replica, reading_s, routed_active_params
 
 # llama.cpp cuts prompts into physical batches of 512 tokens, which follow each other through the split
 # (ggml-org/llama.cpp common/arg.cpp: ubatch-size).
@@ -30,8 +30,10 @@ def prefill_terms(replica: Replica, sequences: float, prompt_tokens: float, behi
     payload = tokens * (model.hidden_size or 0) * ACTIVATION_BYTES
     return {
         Bound.BANDWIDTH: replica.expansion_s if replica.expands else touched_s,
-        Bound.COMPUTE: (matrix_flop(replica, sequences, prompt_tokens) + attention) / replica.flop_per_s,
-        Bound.CACHE_BANDWIDTH: 0.0,
+        Bound.COMPUTE: matrix_flop(replica, sequences, prompt_tokens, grouped=mechanisms.GROUPED_SHARE)
+        / replica.flop_per_s
+        + attention / replica.half_flop_per_s,
+        Bound.CACHE_BANDWIDTH: elementwise_s(replica, tokens),
         Bound.HOST: host_s(replica, sequences),
         Bound.COMMUNICATION: tensor_parallel_s(replica.tensor_link, replica.layout.tensor, replica.layers, payload),
     }
@@ -46,11 +48,15 @@ def attention_flop(replica: Replica, prompt_tokens: float, behind: float = 0.0) 
     return attention_flop_per_token(model, behind + prompt_tokens / (1 if is_encoder(model) else 2))
 
 
-def matrix_flop(replica: Replica, sequences: float, prompt_tokens: float) -> float:
-    """FLOPs of the matrix products: all layers for each token, the output head once a prompt, the tower for images."""
+def matrix_flop(replica: Replica, sequences: float, prompt_tokens: float, *, grouped: float = 1.0) -> float:
+    """FLOPs of the matrix products: all layers for each token, the output head once a prompt, the tower for images.
+
+    Those of routed experts count ``1 / grouped`` times: what grouped products lose.
+    """
     replica = replica.reader
     head = min(head_params(replica.model), replica.multiplied_params)
-    layers = 2 * (replica.multiplied_params - head) + replica.image_flop
+    lost = routed_active_params(replica.model) * (1 / grouped - 1)
+    layers = 2 * (replica.multiplied_params - head + lost) + replica.image_flop
     return sequences * (prompt_tokens * layers + 2 * head)
 
 

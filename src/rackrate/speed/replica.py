@@ -12,19 +12,27 @@ from rackrate.facts.model import Model
 from rackrate.memory.encoder_decoder import source_copies
 from rackrate.memory.kv_cache import layer_bytes_per_token
 from rackrate.memory.stages import Stage
+from rackrate.memory.towers import params_inside
 from rackrate.memory.weights import parameter_groups, weight_bytes
 from rackrate.speed import mechanisms
 from rackrate.speed.communication import Link, link
 from rackrate.speed.flops import multiplied_params
 from rackrate.speed.roofline import Rates, rates
 from rackrate.speed.sides import Side, decoder_side, encoder_side
-from rackrate.speed.towers import image_flop_per_token, params_inside
+from rackrate.speed.towers import image_flop_per_token
 from rackrate.values import Value, replace
 from rackrate.workload.layout import Layout
 from rackrate.workload.workload import Workload
 
 STACK_SHARE = {"AMD": 0.5}
 """What training reaches on another maker's cards, relative to NVIDIA's: as serving did in 2024."""
+
+ROCM_MATMUL = 0.65
+"""The best matrix product over the published peak, relative to NVIDIA's cards.
+
+MI300X 668 of 1,307 TFLOP/s, MI325X 785, MI355X 1,565 of 2,300, where A100 and H100
+reach 0.87 and 0.80 (stas00/ml-engineering compute/accelerator).
+"""
 
 STREAM_SHARE = 0.8
 """Of the memory bandwidth, what streaming kernels reach (stas00/ml-engineering; RRZE-HPC/gpu-benches gpu-stream)."""
@@ -105,24 +113,31 @@ class Replica(Value, frozen=True, kw_only=True):
     @property
     def reading_bytes_per_s(self) -> float:
         """Memory bandwidth of the tensor group while it reads weights."""
-        share = mechanisms.FITTED.amd_bandwidth if self.vendor == "AMD" else 1.0
+        share = mechanisms.FITTED.amd_memory if self.early_rocm else 1.0
         return (
             self.rates.bandwidth_bytes_per_s * self.policy.decode_bandwidth * self.kernel * share * self.layout.tensor
         )
 
     @property
+    def early_rocm(self) -> bool:
+        """Whether this is an AMD card with the kernels of 2024."""
+        return self.vendor == "AMD" and self.policy.early_rocm
+
+    @property
     def cache_share(self) -> float:
-        """Of the memory bandwidth, what attention reaches while it reads the cache."""
-        return self.policy.cache_bandwidth * (mechanisms.FITTED.amd_cache if self.vendor == "AMD" else 1.0)
+        """Of the memory bandwidth, what attention reaches while it reads the cache.
+
+        Early kernels read keys and values once for each query head that shares them.
+        """
+        share = self.policy.cache_bandwidth * (mechanisms.FITTED.amd_memory if self.early_rocm else 1.0)
+        if not self.early_rocm and not self.policy.cache_per_head:
+            return share
+        return share * min(1.0, (self.model.kv_heads or 1) / (self.model.attention_heads or 1))
 
     @property
     def attention_share(self) -> float:
-        """What attention of prompts reaches relative to matrix products: the engine's own, where it has none yet.
-
-        Causal FlashAttention-2 reaches 35 to 60 % of peak on A100 (arXiv 2307.08691,
-        section 4), where large products reach 80 to 87 %.
-        """
-        return self.policy.attention_flop or mechanisms.FITTED.attention_flop
+        """What attention of prompts reaches of the products' share: less where the engine stores its scores."""
+        return self.policy.attention_flop or 1.0
 
     @property
     def flop_per_s(self) -> float:
@@ -135,21 +150,23 @@ class Replica(Value, frozen=True, kw_only=True):
         return found * self.layout.tensor
 
     @property
+    def half_flop_per_s(self) -> float:
+        """Arithmetic of the tensor group in attention, whose products stay in 16 bits."""
+        if not self.rates.is_narrow or self.vector_kernels:
+            return self.flop_per_s
+        return min(self.flop_per_s, self.rates.half_flop_per_s * self.policy.prefill_flop * self.layout.tensor)
+
+    @property
     def generation_share(self) -> float:
         """What products reach on this generation of cards in this arithmetic, relative to 16-bit ones on Ampere."""
         found = mechanisms.FITTED
-        if self.vendor == "AMD":
-            return found.amd_flop
+        if self.vendor == "AMD" and not self.vector_kernels:
+            return found.amd_flop if self.early_rocm else ROCM_MATMUL
         if self.vector_kernels and self.rates.precision is Precision.FP32:
             return found.scalar_flop
         if self.vector_kernels:
             return found.old_instructions if self.generation == _HOPPER else 1.0
-        share = found.narrow_flop if self.rates.is_narrow else 1.0
-        if self.weights.id == _BLOCKED:
-            share *= found.block_fp8
-        if self.generation == _HOPPER:
-            return share * found.hopper_flop
-        return share * found.ada_flop if self.generation == _ADA else share
+        return found.block_fp8 if self.weights.id == _BLOCKED else 1.0
 
     @property
     def expands(self) -> bool:
@@ -194,8 +211,8 @@ def replica(workload: Workload, accelerator: Accelerator, layout: Layout, engine
         trains=engine.training,
         layout=layout,
         rates=peaks,
-        link=link(accelerator, layout.gpus),
-        tensor_link=link(accelerator, layout.tensor),
+        link=link(accelerator, layout.gpus, early=engine.speed.early_rocm),
+        tensor_link=link(accelerator, layout.tensor, early=engine.speed.early_rocm),
         read_bytes=_read_bytes(model, weights) - inside * weights.bytes_per_weight,
         expert_bytes=routed_expert_params(model) * weights.bytes_per_weight,
         cache_layer_bytes=cache,
@@ -259,6 +276,13 @@ def routed_expert_params(model: Model) -> float:
     return (model.params_total - model.params_active) / (1 - model.experts_per_token / model.experts)
 
 
+def routed_active_params(model: Model) -> float:
+    """Parameters of routed experts that one token is multiplied with."""
+    if not model.experts or not model.experts_per_token:
+        return 0.0
+    return routed_expert_params(model) * model.experts_per_token / model.experts
+
+
 def weight_bytes_touched(replica: Replica, tokens: float) -> float:
     """Weight bytes that one pass over ``tokens`` tokens reads, over all cards of the replica.
 
@@ -274,11 +298,8 @@ def weight_bytes_touched(replica: Replica, tokens: float) -> float:
 
 
 def reading_s(replica: Replica, tokens: float) -> float:
-    """Seconds to read the weights that a pass over ``tokens`` tokens touches; grouped products read experts slower."""
-    touched = weight_bytes_touched(replica, tokens)
-    dense = min(touched, replica.read_bytes - replica.expert_bytes)
-    experts = (touched - dense) / mechanisms.FITTED.expert_bandwidth
-    return (dense + experts) / replica.reading_bytes_per_s
+    """Seconds to read the weights that a pass over ``tokens`` tokens touches."""
+    return weight_bytes_touched(replica, tokens) / replica.reading_bytes_per_s
 
 
 def _read_bytes(model: Model, weights: WeightFormat) -> float:

@@ -22,7 +22,7 @@ Best torch matmul over power limit of the cards that the limit holds back: T4 42
 TFLOP/s at 70 W, A100 PCIe 240 at 250 W, A10 55 at 150 W and A40 120 at 300 W,
 L4 70 at 72 W, H100 PCIe 475 at 350 W (zzc0721/torch-performance-test-data,
 chsasank/device-benchmarks, stas00/ml-engineering compute/accelerator). Other
-architectures: not known, taken as not held back.
+architectures: newer ones as the newest of these, older ones not held back.
 """
 
 _NARROW = {Precision.FP8: 2, Precision.INT8: 2, Precision.FP4: 4, Precision.INT4: 4}  # products a joule, to 16 bits
@@ -54,6 +54,7 @@ class Rates(Value, frozen=True, kw_only=True):
     powered_flop_per_s: float
     vector_flop_per_s: float | None
     bandwidth_bytes_per_s: float
+    half_flop_per_s: float = 0.0
     emulated: bool = False
 
     @property
@@ -109,6 +110,7 @@ def rates(
         ),
         vector_flop_per_s=None if isinstance(vector, Unknown) else vector,
         bandwidth_bytes_per_s=bandwidth,
+        half_flop_per_s=_half(accelerator, precision, flop_per_s),
         emulated=precision is Precision.FP32 and workload.precision not in _UNPOWERED,
     )
 
@@ -138,6 +140,17 @@ def arithmetic(
     return Unknown(f"dense {workload.precision} rate of {accelerator.id}: no source seen")
 
 
+def _half(accelerator: Accelerator, precision: Precision, flop_per_s: float) -> float:
+    """The 16-bit peak beside narrower arithmetic."""
+    if precision not in _NARROW:
+        return flop_per_s
+    for wide in (Precision.BF16, Precision.FP16):
+        found = accelerator.peak_flop_per_s(wide)
+        if not isinstance(found, Unknown):
+            return found
+    return flop_per_s / _NARROW[precision]
+
+
 def has_arithmetic(accelerator: Accelerator, weights: WeightFormat) -> bool:
     """Whether the card multiplies in the format's own arithmetic (else the weights are expanded to 16 bits)."""
     have, need = accelerator.compute_capability, weights.min_compute_capability
@@ -161,8 +174,15 @@ def _preferred(
     return (workload.precision,)
 
 
+def flop_per_joule(accelerator: Accelerator) -> float | None:
+    """What a joule pays for; newer than all that were measured: as the newest of them (None: not known)."""
+    have = accelerator.compute_capability or (0, 0)
+    newest = max(FLOP_PER_JOULE)
+    return FLOP_PER_JOULE[newest] if have > newest else FLOP_PER_JOULE.get(have)
+
+
 def _powered(accelerator: Accelerator, precision: Precision) -> float:
-    per_joule = FLOP_PER_JOULE.get(accelerator.compute_capability or (0, 0))
+    per_joule = flop_per_joule(accelerator)
     watts = accelerator.number("power_limit_w")
     if per_joule is None or isinstance(watts, Unknown) or precision in _UNPOWERED:
         return float("inf")

@@ -1,33 +1,10 @@
-"""Vision towers: what tokens of text are not multiplied with, and the arithmetic of the images in a prompt."""
+"""Vision towers: the arithmetic of the images in a prompt."""
 
 from __future__ import annotations
 
-from rackrate.facts.model import Model
 from rackrate.facts.sight import Look, Sight
+from rackrate.memory.towers import block_params
 from rackrate.workload.workload import Workload
-
-_TEXT_ALONE = ("text tower only", "per-layer embeddings counted")
-"""Notes of bundled models whose count leaves the tower out."""
-
-
-def block_params(sight: Sight) -> float:
-    """Parameters of the tower's layers: ``L w (4 w + 2 f)``, and ``3 f`` with a gate (arXiv 2010.11929).
-
-    Patches, positions and the projection to the text model are left out: 5 to 15 % of a tower.
-    """
-    return float(sight.layers * sight.width * (4 * sight.width + (2 + sight.gated) * sight.feed))
-
-
-def params_inside(model: Model, sight: Sight | None) -> float:
-    """Parameters of a tower that are among the model's own, and that no token of text passes through.
-
-    Exact where the model was counted from its configuration, else the tower's layers.
-    """
-    counted = dict(model.params_by_group).get("vision", 0)
-    if counted:
-        return float(counted)
-    apart = model.tower_params or any(note in model.notes for note in _TEXT_ALONE)
-    return 0.0 if sight is None or apart else min(block_params(sight), model.params_active / 2)
 
 
 def tower_flop(sight: Sight, look: Look) -> float:

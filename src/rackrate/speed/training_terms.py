@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from rackrate.facts.model import Model
 from rackrate.memory.weights import is_encoder
+from rackrate.speed import mechanisms
 from rackrate.speed.communication import all_reduce_s, gather_s
 from rackrate.speed.decode import ACTIVATION_BYTES, launch_s
 from rackrate.speed.flops import (
@@ -12,7 +13,7 @@ from rackrate.speed.flops import (
     matrix_training_flop_per_token,
     trainable_params,
 )
-from rackrate.speed.replica import STREAM_SHARE, Replica, is_packed, routed_expert_params
+from rackrate.speed.replica import STREAM_SHARE, Replica, is_packed, routed_active_params
 from rackrate.speed.sustained import Sustained
 from rackrate.values import replace
 from rackrate.workload.workload import Checkpointing, Training, Workload
@@ -52,12 +53,6 @@ OLD_ATTENTION_ON_HOPPER = 0.5
 """What FlashAttention-2 reaches on Hopper, whose new matrix instructions it does not use, over FlashAttention-3.
 
 35 % against 75 % of the peak (FlashAttention-3, arXiv 2407.08608, abstract).
-"""
-
-GROUPED_SHARE = 0.45
-"""What grouped products of experts reach, over plain products: fitted (tools/rate_numbers.csv).
-
-Experts get few and uneven tokens, and the busiest decides.
 """
 
 ROUTED_BYTES = 16.0
@@ -125,16 +120,9 @@ def matrices_s(replica: Replica, workload: Workload, training: Training, card: S
     routed = routed_active_params(model)
     dense = max(0.0, replica.multiplied_params - head - routed)
     rate = replica.stack_share * replica.policy.train_flop
-    seconds = (dense + routed / GROUPED_SHARE) / card.flop_per_s + head / card.half_flop_per_s
+    seconds = (dense + routed / mechanisms.GROUPED_SHARE) / card.flop_per_s + head / card.half_flop_per_s
     tokens = tokens_in_micro_batch(replica, training)
     return tokens * once * seconds / (rate * layout.tensor * layout.pipeline)
-
-
-def routed_active_params(model: Model) -> float:
-    """Parameters of routed experts that one token is multiplied with."""
-    if not model.experts or not model.experts_per_token:
-        return 0.0
-    return routed_expert_params(model) * model.experts_per_token / model.experts
 
 
 def attention_s(replica: Replica, training: Training, card: Sustained) -> float:

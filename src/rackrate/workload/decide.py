@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from rackrate.facts.accelerator import Precision
+from rackrate.facts.denoiser import Denoiser
 from rackrate.facts.engine import Engine
 from rackrate.facts.formats import WeightFormat
 from rackrate.facts.model import Model
@@ -30,6 +31,7 @@ from rackrate.workload.workload import (
 
 _TOKENS_PER_PRETRAIN_STEP = 2**21  # GPT-3 6.7B and 13B: arXiv 2005.14165, table 2.1
 _TOKENS_PER_PARAMETER = 20  # arXiv 2203.15556
+_TARGET_TOKENS = 128  # huggingface/transformers examples/pytorch/summarization, max_target_length
 _FINE_TUNE_TOKENS = 10e6
 _EVALUATED = 0.01  # of the tokens of a run
 _PROMPT_TOKENS, _OUTPUT_TOKENS = 1024, 128  # vllm-project/vllm vllm/benchmarks/datasets.py, RandomDataset
@@ -50,6 +52,7 @@ def decide_training(draft: Draft, task: Task, chosen: Chosen) -> Training:
     why = "pretrain_global_batch" if pretrain else "usual_global_batch"
     rank, targets = _adapters(draft) if task.trains_adapters else (0, ())
     tokens = _run_tokens(draft, task, chosen.model, sequence)
+    reads = chosen.model.encoder_positions or 0
     kept = chosen.engine.training is not None and not chosen.engine.training.master_weights
     return Training(
         sequence_tokens=sequence,
@@ -69,6 +72,8 @@ def decide_training(draft: Draft, task: Task, chosen: Chosen) -> Training:
         compiled=draft.said("training.compiled") is True,
         step_in_backward=draft.said("training.step_in_backward") is True,
         dora=draft.said("training.dora") is True,
+        target_tokens=_target_tokens(draft, chosen.model) if chosen.model.is_encoder_decoder and not reads else 0,
+        source_positions=reads,
         modules_to_save=_modules_to_save(draft, chosen),
         offload=(draft.text("training.offload") or "").removeprefix("none"),
         checkpoint_every=draft.constant("training.checkpoint_every", int),
@@ -123,6 +128,13 @@ def _eval_tokens(draft: Draft, tokens: float) -> float:
     if not draft.number("training.evaluate_every"):
         return 0.0
     return draft.choose("training.eval_tokens", tokens * _EVALUATED, "usual_evaluation")
+
+
+def _target_tokens(draft: Draft, model: Model) -> int:
+    """Tokens that an encoder-decoder learns to write for each input."""
+    return draft.choose(
+        "training.target_tokens", min(_TARGET_TOKENS, model.max_context or _TARGET_TOKENS), "usual_target"
+    )
 
 
 def _sequence_tokens(draft: Draft, task: Task, model: Model) -> int:
@@ -372,7 +384,13 @@ def decide_images(draft: Draft, pipeline: Pipeline) -> Images:
         tiling=draft.said("images.tiling") is True,
         count=_count(draft),
         steps=draft.choose("images.steps", pipeline.denoiser.steps, "usual_steps"),
+        frames=_frames(draft, pipeline.denoiser),
     )
+
+
+def _frames(draft: Draft, shape: Denoiser) -> int:
+    """Frames of a video; one of an image, of which nothing is then assumed."""
+    return draft.choose("images.frames", shape.frames, "usual_frames") if shape.makes_video else 1
 
 
 def _count(draft: Draft) -> float:

@@ -60,7 +60,7 @@ IMAGES = (
         high=1e12,
         default=1000,
         why="size_not_given",
-        help="Images of the whole job.",
+        help="Images, or videos, of the whole job.",
         example="10k",
     ),
     Key(
@@ -98,6 +98,18 @@ IMAGES = (
         rule="the size that the pipeline was trained for",
         help="Height of an image, made or trained on.",
         example="1024",
+    ),
+    Key(
+        path="images.frames",
+        kind="whole",
+        flag="--frames",
+        unit="frames",
+        high=4096,
+        scope="images",
+        rule="of a video pipeline its usual number",
+        help="Frames of a video.",
+        example="81",
+        known_as=("num_frames",),
     ),
     Key(
         path="images.at_once",

@@ -210,6 +210,18 @@ _MODULE_WORDS = {"embed_tokens": "embedding", "wte": "embedding", "tok_embedding
 
 HOW_TRAINED = (
     Key(
+        path="training.target_tokens",
+        kind="whole",
+        flag="--target-tokens",
+        unit="tokens",
+        high=MAX_TOKENS,
+        scope="training",
+        rule="128, of an encoder-decoder for text",
+        help="Tokens that an encoder-decoder learns to write for each input.",
+        example="128",
+        known_as=("max_target_length", "generation_max_length"),
+    ),
+    Key(
         path="training.modules_to_save",
         kind="list",
         flag="--modules-to-save",

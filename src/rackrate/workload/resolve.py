@@ -142,9 +142,23 @@ def _engine_task(task: Task, model: Model | None, book: FactBook) -> str:
     return engine_task(task, pictured=model is not None and book.pipeline_of(model) is not None)
 
 
+def _check_frames(draft: Draft, pipeline: Pipeline) -> None:
+    """Frames mean nothing to a pipeline for images."""
+    if "images.frames" in draft and not pipeline.denoiser.makes_video:
+        draft.problem(
+            "images.frames",
+            Code.CONFLICT,
+            "frames of a pipeline for images",
+            "a pipeline for video",
+            "leave it out, or choose one such as Wan-AI/Wan2.1-T2V-1.3B-Diffusers",
+        )
+
+
 def _check_work(draft: Draft, task: Task, model: Model, book: FactBook) -> None:
     """Whether the model does the task; what only images, or only text, has a meaning for."""
     pipeline = book.pipeline_of(model)
+    if pipeline is not None:
+        _check_frames(draft, pipeline)
     check_pictured(draft, task, pictured=pipeline is not None)
     if task is Task.DIFFUSION:
         _check_pipeline(draft, model, book)
@@ -181,15 +195,6 @@ def _check_model(draft: Draft, task: Task, model: Model, book: FactBook) -> None
             f"{model.id} without the number of layers of its encoder and of its decoder",
             "encoder_layers and decoder_layers",
             "give its config.json as the model, or a row of your own in models.csv with both columns",
-        )
-        return
-    if model.is_encoder_decoder and task.trains:
-        draft.problem(
-            "task",
-            Code.NOT_YET,
-            f"{task} of {model.id}, which has an encoder and a decoder",
-            "inference of it, or training of a decoder",
-            "run a step of it with `rackrate fit --simulate train.py:build`, or choose another model",
         )
         return
     _check_sound(draft, task, model)

@@ -72,6 +72,7 @@ def _training(training: Training, *, adapters: bool) -> dict[str, Setting | None
         "training.checkpoint_every": training.checkpoint_every,
         "training.evaluate_every": training.evaluate_every,
         "training.eval_tokens": training.eval_tokens or None,
+        "training.target_tokens": training.target_tokens or None,
         "training.modules_to_save": list(training.modules_to_save),
     }
 
@@ -103,6 +104,7 @@ def _images(images: Images) -> dict[str, Setting | None]:
     return {
         "images.count": images.count,
         "images.steps": images.steps,
+        "images.frames": images.frames if images.frames > 1 else None,
         "images.width": images.width,
         "images.height": images.height,
         "images.at_once": images.at_once,

@@ -84,7 +84,10 @@ class Training(Value, frozen=True, kw_only=True):
     q, k, v, o, gate, up, down (``all`` = every linear layer).
 
     ``loss`` (``full``, ``chunked``, ``fused``) and ``attention`` (``flash``,
-    ``eager``) are the engine's own where they are empty. ``compiled``: layers
+    ``eager``) are the engine's own where they are empty. Of an encoder-decoder
+    ``sequence_tokens`` are what its encoder reads and ``target_tokens`` what it
+    learns to write; one for sound always reads ``source_positions``, and its
+    ``sequence_tokens`` are what it writes. ``compiled``: layers
     go through torch.compile. ``step_in_backward``: each gradient is used and
     freed as soon as it is there. ``offload``: what waits in the host's memory
     (``activations``, ``optimizer``, ``parameters`` with the optimizer).
@@ -116,6 +119,18 @@ class Training(Value, frozen=True, kw_only=True):
     eval_tokens: float = 0.0
     modules_to_save: tuple[str, ...] = ()
     pictured: Pictured | None = None
+    target_tokens: int = 0
+    source_positions: int = 0
+
+    @property
+    def read_tokens(self) -> int:
+        """Positions that the encoder of an encoder-decoder reads in a sequence; 0 without one."""
+        return self.source_positions or (self.sequence_tokens if self.target_tokens else 0)
+
+    @property
+    def written_tokens(self) -> int:
+        """Tokens that the decoder writes in a sequence."""
+        return self.target_tokens or self.sequence_tokens
 
 
 NOT_HOSTED = "none"
@@ -211,7 +226,7 @@ class Images(Value, frozen=True, kw_only=True):
     ``pipeline_offload``: what waits in the host's memory (``none``; ``model``, every
     network but the one at work; ``sequential``, every layer but one).
     ``slicing``: the VAE decodes one image after the other; ``tiling``: one tile.
-    The job is ``count`` images of ``steps`` denoising steps each.
+    The job is ``count`` images of ``steps`` denoising steps each, or videos of ``frames``.
     """
 
     pipeline: Pipeline
@@ -223,6 +238,7 @@ class Images(Value, frozen=True, kw_only=True):
     tiling: bool
     count: float
     steps: int
+    frames: int = 1
 
 
 class Budget(Value, frozen=True, kw_only=True):

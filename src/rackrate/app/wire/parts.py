@@ -101,6 +101,7 @@ class WorkloadDoc(Part, frozen=True, kw_only=True):
     image_height: int | None = None
     images: float | None = None
     steps: int | None = None
+    frames: int | None = None
     offload: str | None = None
     prompt_tokens: int | None = None
     output_tokens: int | None = None

@@ -38,7 +38,7 @@ class PartSpeedDoc(Part, frozen=True, kw_only=True):
 
 
 class EnergyDoc(Part, frozen=True, kw_only=True):
-    """What the cards draw while they work and watt-hours of a million tokens; ``reason`` where it is not known.
+    """What the cards draw while they work and watt-hours of a million tokens, or of an image; else the ``reason``.
 
     The cards alone, as the driver measures them: hosts, cooling and losses come on top.
     """
@@ -46,6 +46,7 @@ class EnergyDoc(Part, frozen=True, kw_only=True):
     watts_per_gpu: RangeDoc | None
     watts: RangeDoc | None
     wh_per_million_tokens: RangeDoc | None
+    wh_per_image: RangeDoc | None
     reason: str | None
 
 
@@ -131,7 +132,8 @@ class MachineSpeedDoc(Part, frozen=True, kw_only=True):
     """The whole work on one machine of ``gpus`` cards; ``reason`` says why it cannot be done, numbers are null then.
 
     ``tokens_per_s`` are output tokens of all requests, or tokens trained on (null for images).
-    ``s_per_image`` is a batch's time over its images on one card, ``steps_per_s`` denoising steps of it.
+    ``s_per_image`` is a batch's time over its images on one card, ``steps_per_s`` denoising steps of it;
+    ``encode_s``, ``denoise_s`` and ``decode_s`` are its parts.
     ``speedup`` is over the fewest cards that do the work, ``efficiency`` that
     over the ratio of the cards. ``hours`` is start-up and work together, null
     where the work has no end or no size. ``pauses_hours``: checkpoints
@@ -174,6 +176,9 @@ class MachineSpeedDoc(Part, frozen=True, kw_only=True):
     ceiling_images_per_s: float | None = None
     checkpoint_s: RangeDoc | None = None
     pauses_hours: RangeDoc | None = None
+    encode_s: RangeDoc | None = None
+    denoise_s: RangeDoc | None = None
+    decode_s: RangeDoc | None = None
     load: LoadDoc | None = None
     highest_load: HighestLoadDoc | None = None
     audio_s_per_s: RangeDoc | None = None

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from rackrate.facts.architecture import video
 from rackrate.facts.architecture.account import Account
 from rackrate.facts.architecture.encoder import LABEL
 from rackrate.facts.architecture.parameters import convolution, layer_norm, linear
@@ -22,7 +23,8 @@ def component(reader: Reader, name: str) -> Model | None:
     """One component of a pipeline by its class, or None where the class is not known."""
     if name not in CLASSES:
         return None
-    return diffusion_model(reader, CLASSES[name](reader), _sizes(reader, name))
+    found = diffusion_model(reader, CLASSES[name](reader), _sizes(reader, name))
+    return replace(found, modality="text-to-video") if "3D" in name else found
 
 
 def diffusion_model(reader: Reader, account: Account, sizes: tuple[int | None, int | None, int | None]) -> Model:
@@ -253,6 +255,11 @@ CLASSES: dict[str, Callable[[Reader], Account]] = {
     "FluxTransformer2DModel": flux,
     "SD3Transformer2DModel": stable_diffusion_3,
     "PixArtTransformer2DModel": pixart,
+    "CogVideoXTransformer3DModel": video.cogvideox,
+    "HunyuanVideoTransformer3DModel": video.hunyuan,
+    "WanTransformer3DModel": video.wan,
+    "LTXVideoTransformer3DModel": video.ltx,
+    "MochiTransformer3DModel": video.mochi,
 }
 """Every class of diffusers that is known."""
 

@@ -57,7 +57,7 @@ def _shape(index: Reader, configs: Configs, counts: Mapping[str, int], encoders:
     vae = _of(configs, VAE, index)
     texts = [_of(configs, name, index) for name in encoders]
     widest = max(texts, key=lambda text: text.whole(*_HIDDEN, default=1))
-    widths = vae.wholes("block_out_channels") or _wan_widths(vae) or (64,)
+    widths = vae.wholes("block_out_channels") or vae.wholes("decoder_block_out_channels") or _wan_widths(vae) or (64,)
     shape = SHAPES[parts[denoises]](_of(configs, denoises, index), vae, index)
     return Pipeline(
         id=index.where,

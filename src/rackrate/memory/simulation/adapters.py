@@ -14,9 +14,9 @@ NAMES = {
     "k": ("k_proj", "key", "k_lin"),
     "v": ("v_proj", "value", "v_lin"),
     "o": ("o_proj", "out_proj", "dense", "c_proj", "out_lin"),
-    "gate": ("gate_proj", "gate_up_proj", "w1"),
-    "up": ("up_proj", "fc1", "c_fc", "dense_h_to_4h", "w3", "lin1"),
-    "down": ("down_proj", "fc2", "dense_4h_to_h", "w2", "lin2"),
+    "gate": ("gate_proj", "gate_up_proj", "w1", "wi_0"),
+    "up": ("up_proj", "fc1", "c_fc", "dense_h_to_4h", "w3", "lin1", "wi_1", "wi"),
+    "down": ("down_proj", "fc2", "dense_4h_to_h", "w2", "lin2", "wo"),
 }
 """The last part of the paths of linear layers, by the target that they are."""
 
@@ -34,6 +34,11 @@ class LowRank(nn.Module):
         self.lora_A = nn.Linear(base.in_features, rank, bias=False, dtype=dtype)
         self.lora_B = nn.Linear(rank, base.out_features, bias=False, dtype=dtype)
         self.scaling = 2.0
+
+    @property
+    def weight(self) -> torch.Tensor:
+        """The base's weight, whose type some models ask for."""
+        return self.base_layer.weight
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """The layer's output with the branch added."""

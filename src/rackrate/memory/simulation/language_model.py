@@ -47,6 +47,8 @@ def model_of(job: Job) -> Any:
     values = dict(job.config)
     kind = str(values.get("model_type", ""))
     config = AutoConfig.for_model(kind, **{key: value for key, value in values.items() if key not in _LEFT_OUT})
+    if job.source_tokens and getattr(config, "decoder_start_token_id", None) is None:
+        config.decoder_start_token_id = 0  # stands in generation_config.json of newer checkpoints
     classes = _classes(config, job)
     attention = _attention(classes, config) if job.attention == "flash" else job.attention
     with _disable_current_modes(), torch.device(DEVICE):

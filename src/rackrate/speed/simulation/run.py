@@ -24,6 +24,7 @@ _WARM_UP, _TAIL = 5, 10  # a fifth more before, a tenth more after, so that all 
 _BATCHES = 8
 _LARGE_CARD = 70 * GIB
 _KEEPS_UP = 0.95
+_MOST_ENDED = 0.8
 _FEW = 5
 
 
@@ -159,11 +160,15 @@ def _seen(run: Scheduler, drawn: Sequence[Drawn], load: Load, counted: range) ->
 
 
 def _window(run: Scheduler, load: Load, counted: range) -> tuple[float, float]:
-    """From when the first request that counts comes to when the last one has ended; in a closed loop, comes too."""
+    """From when the first request that counts comes to when the last one comes (closed loop) or has ended (together).
+
+    Of a queue that grows, to when most of them have ended: at the end fewer and fewer run.
+    """
     begin = 0.0 if load.together else run.course.came[counted.start]
     if load.users is not None and not load.together:
         return begin, run.course.came[counted.stop - 1]
-    return begin, max(run.course.ended[n] for n in counted)
+    ended = sorted(run.course.ended[n] for n in counted)
+    return begin, ended[-1] if load.together else ended[int(_MOST_ENDED * (len(ended) - 1))]
 
 
 def _rate(run: Scheduler, load: Load, counted: range) -> float:

@@ -135,7 +135,7 @@ class StepTimes:
         one, whole = self.replica, int(tokens)
         if whole not in self._attention:
             flop = attention_flop_per_token(one.model, whole / 2) * whole / one.attention_share
-            self._attention[whole] = flop / one.flop_per_s
+            self._attention[whole] = flop / one.half_flop_per_s
         return self._attention[whole]
 
     def _add_decoding(self, terms: dict[Bound, float], sequences: int, context_tokens: float, pieces: int) -> None:
