@@ -27,15 +27,6 @@ NEAR_EAGER = 0.18
 NEAR_TRAINING = 0.13
 """The same of training."""
 
-MODELS_PART = 0.7
-"""Of the logarithm of a factor within the usual spread, what another model or number of cards does not share.
-
-Of published rows of one engine on one machine, another model's error is larger
-after the whole factor (decode 5.9 % for 5.3 %, median), and a little smaller after
-the rest of it (5.2 %); 0.5 to 0.85 do alike (tools/score_measured.py). What lies beyond the usual
-spread no model explains: that part counts in full.
-"""
-
 
 def elsewhere(near: Times, engine: Engine) -> Times:
     """What holds for other models, formats and numbers of cards."""
@@ -48,9 +39,14 @@ def elsewhere(near: Times, engine: Engine) -> Times:
 
 
 def shared(factor: float, usual: float) -> float:
-    """``factor`` without the model's own part of it: its root within the usual spread, all of what lies beyond."""
+    """What of ``factor`` lies beyond the usual spread: no model explains that part, so that it is the machine's.
+
+    Within the spread it is the model's own: of published rows of one engine on
+    one machine, another model's error is no smaller after any part of it
+    (tools/score_measured.py; docs/speed.md, "One measurement of your own").
+    """
     whole, edge = math.log(factor), math.log1p(usual)
-    return math.exp(whole - MODELS_PART * max(-edge, min(edge, whole)))
+    return math.exp(whole - max(-edge, min(edge, whole)))
 
 
 def spreads_of(
