@@ -127,6 +127,7 @@ def test_every_reason_can_be_explained_and_none_is_dead(book):
         *cases,
         ({"model": "openai/whisper-tiny"}, FACTS),
         ({"model": "google/flan-t5-base", "task": "lora"}, FACTS),
+        ({"model": LLAMA, "engine": "vllm", "serving.draft_model": LLAMA}, FACTS),
     ]:
         parsed = parse(request_from_flags(said), known)
         assert isinstance(parsed, Parsed), (said, parsed)

@@ -115,6 +115,13 @@ class ServingPolicy(Value, frozen=True, kw_only=True):
     beside the plain types; ``cache_mixes``: keys and values in different ones.
     ``default_beams``: of the search of an encoder-decoder; ``shares_source``: its
     beams share one cache of what the encoder made.
+
+    Speculative decoding: ``draft_tokens`` that a draft model guesses unless told
+    (0: the engine has none, or they are not counted). ``draft_stage``: where the
+    draft is when layers are split, whole on the ``"last"`` stage or ``"split"`` like
+    the model (empty: not known). ``draft_vocabulary``: by how many tokens the
+    vocabularies may differ. ``draft_cache_plain``: the draft's cache stays in 16
+    bits. ``draft_contexts``: the draft has buffers of its own, up to one for each sequence.
     """
 
     memory_share: float | None
@@ -162,6 +169,11 @@ class ServingPolicy(Value, frozen=True, kw_only=True):
     shares_source: bool = False
     square_mask: bool = False
     expands_on_read: bool = False
+    draft_tokens: int = 0
+    draft_stage: str = ""
+    draft_vocabulary: int = 0
+    draft_cache_plain: bool = False
+    draft_contexts: bool = False
     source: str = ""
 
 

@@ -34,7 +34,8 @@ _SERVING = {
     "unties", "ties_late", "eager_context", "large_sequences", "sampler_bytes", "tensor_gib", "graphs_outside",
     "keeps_batch_buffers", "layer_groups", "large_graph_gib", "cache_types", "cache_mixes",
     "stacks_experts", "loads_tables", "padded_formats", "padding", "loads_towers", "split_k",
-    "default_beams", "shares_source", "square_mask", "expands_on_read",
+    "default_beams", "shares_source", "square_mask", "expands_on_read", "draft_tokens", "draft_stage",
+    "draft_vocabulary", "draft_cache_plain", "draft_contexts",
 }  # fmt: skip
 _CACHE_TYPE = {
     "id", "bits", "scale_bits", "group", "block", "residual_tokens", "layer_copies", "latents", "all_full",
@@ -285,6 +286,11 @@ def _serving(part: Section) -> ServingPolicy:
         cache_mixes=part.flag_or("cache_mixes"),
         default_beams=int(part.number_or("default_beams", 1)),
         shares_source=part.flag_or("shares_source"),
+        draft_tokens=int(part.number_or("draft_tokens", 0)),
+        draft_stage=part.text_or("draft_stage", ""),
+        draft_vocabulary=int(part.number_or("draft_vocabulary", 0)),
+        draft_cache_plain=part.flag_or("draft_cache_plain"),
+        draft_contexts=part.flag_or("draft_contexts"),
         source=part.text("source"),
     )
 

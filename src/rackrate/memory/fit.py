@@ -8,13 +8,23 @@ from rackrate.evidence import Range, Unknown
 from rackrate.facts.accelerator import Accelerator
 from rackrate.facts.engine import Engine
 from rackrate.facts.formats import WeightFormat
+from rackrate.facts.model import Model
 from rackrate.memory.estimate import estimate
 from rackrate.memory.estimate_types import MemoryEstimate, Verdict
 from rackrate.values import Value, replace
 from rackrate.workload.caches import cache_types, cached_as
 from rackrate.workload.layout import Layout
 from rackrate.workload.resolve import is_quantised
-from rackrate.workload.workload import Checkpointing, Images, Pictured, Serving, Task, Training, Workload
+from rackrate.workload.workload import (
+    Checkpointing,
+    DraftModel,
+    Images,
+    Pictured,
+    Serving,
+    Task,
+    Training,
+    Workload,
+)
 
 RANKS = (
     "images.slicing",
@@ -29,6 +39,7 @@ RANKS = (
     "parallel.zero_stage",
     "serving.concurrency",
     "training.optimizer",
+    "serving.draft_model",
     "serving.cache_precision",
     "serving.beams",
     "training.pure_16bit",
@@ -233,7 +244,17 @@ def _caches_alike(work: Workload, engine: Engine) -> bool:
     kinds = [kind for kind in (work.serving.cache, work.serving.value_cache) if kind is not None]
     if work.serving.shared_prefix_tokens and not engine.scheduling.keeps_prefixes:
         return False
+    if work.serving.draft is not None and not _drafts_alike(work.serving.draft, work.model, engine):
+        return False
     return all(cache_types(engine, work.model).get(kind.id) == kind for kind in kinds)
+
+
+def _drafts_alike(draft: DraftModel, model: Model, engine: Engine) -> bool:
+    """Whether ``engine`` decodes with this draft model, and loads it."""
+    policy = engine.serving
+    if policy is None or not policy.draft_tokens or draft.weights.id not in engine.weight_formats:
+        return False
+    return abs((model.vocab_size or 0) - (draft.model.vocab_size or 0)) <= policy.draft_vocabulary
 
 
 def _stronger(now: Checkpointing) -> tuple[Checkpointing, ...]:
@@ -254,6 +275,9 @@ def _serving_changes(case: Case, now: Serving, wanted: Verdict) -> Iterator[Chan
         yield _largest("serving.beams", now.beams, lambda n: _with_serving(case, replace(now, beams=n)), wanted)
     if now.audio_seconds is None:  # windows of sound are of one length
         yield _largest("serving.context_tokens", context, lambda n: _with_serving(case, shortened(now, n)), wanted)
+    if now.draft is not None:
+        alone = [("none", _with_serving(case, replace(now, draft=None)))]
+        yield _first("serving.draft_model", now.draft.model.id, alone, wanted)
     before = now.cache.id if now.cache is not None else f"{now.cache_bits:g} bits"
     yield _first("serving.cache_precision", before, _narrower_caches(case, now), wanted)
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from rackrate.evidence import Range, Unknown
 from rackrate.facts.engine import Engine, ServingPolicy
+from rackrate.memory.drafts import draft_parts
 from rackrate.memory.encoder_decoder import two_sided_shape
 from rackrate.memory.estimate_types import Component, MemoryEstimate, Metric, Phase
 from rackrate.memory.kv_cache import CacheShape, cache_note, cache_shape, wide_layer_bytes
@@ -22,12 +23,15 @@ from rackrate.workload.workload import Serving, Workload
 
 
 class ServingDemand(Value, frozen=True, kw_only=True):
-    """What an inference job needs of its cards, whatever they are: by stage, the parts and how the cache grows."""
+    """What an inference job needs of its cards, whatever they are: by stage, the parts and how the caches grow.
+
+    Of the two shapes of a stage the second is that of a draft model's cache.
+    """
 
     serving: Serving
     policy: ServingPolicy
     replicas: int
-    stages: tuple[tuple[tuple[Component, ...], CacheShape | None, int], ...]
+    stages: tuple[tuple[tuple[Component, ...], CacheShape | None, CacheShape | None, int], ...]
     note: str
     eager_context: bool = False
 
@@ -42,7 +46,13 @@ def serving_demand(workload: Workload, layout: Layout, engine: Engine) -> Servin
         shape = _shape(workload, stage, layout, policy)
         if isinstance(shape, Unknown):
             return shape
-        found.append((rest_parts(workload, stage, layout, policy), shape, stage.layers))
+        rest = rest_parts(workload, stage, layout, policy)
+        beside: tuple[tuple[Component, ...], CacheShape | None] | Unknown = (), None
+        if serving.draft is not None:
+            beside = draft_parts(workload, stage, layout, policy, rest)
+        if isinstance(beside, Unknown):
+            return beside
+        found.append(((*rest, *beside[0]), shape, beside[1], stage.layers))
     return ServingDemand(
         serving=serving,
         policy=policy,
@@ -70,9 +80,10 @@ def serve_on(demand: ServingDemand, on: OnCard) -> MemoryEstimate:
             layers=layers,
             rest=_on_this_card(rest, policy, on),
             shape=shape,
+            draft_shape=guesses,
             note=demand.note,
         )
-        for rest, shape, layers in demand.stages
+        for rest, shape, guesses, layers in demand.stages
     ]
     asked = math.ceil(serving.concurrency / demand.replicas)
     rooms = [card.room for card in cards]

@@ -6,7 +6,7 @@ import math
 import sys
 from collections.abc import Sequence
 
-from rackrate.evidence import Range
+from rackrate.evidence import Range, add_independent
 from rackrate.facts.engine import ServingPolicy
 from rackrate.memory.estimate_types import CacheRoom, Component, Phase
 from rackrate.memory.kv_cache import CacheShape, wide_layer_bytes
@@ -21,7 +21,8 @@ class Card(Value, frozen=True, kw_only=True):
 
     ``visible`` bytes are what programs can allocate, ``context`` the driver's
     own part of them, ``rest`` everything but cache and context, ``shape`` None
-    for a model without a cache, ``layers`` those of the stage.
+    for a model without a cache, ``draft_shape`` of a draft model's cache beside
+    it, ``layers`` those of the stage.
     """
 
     serving: Serving
@@ -32,6 +33,7 @@ class Card(Value, frozen=True, kw_only=True):
     rest: tuple[Component, ...]
     shape: CacheShape | None
     note: str
+    draft_shape: CacheShape | None = None
 
     @property
     def context_tokens(self) -> int:
@@ -44,7 +46,17 @@ class Card(Value, frozen=True, kw_only=True):
     @property
     def sequence(self) -> Range:
         """Cache of one full sequence."""
-        return self.shape.sequence_bytes(self.context_tokens) if self.shape is not None else Range(0.0, 0.0, 0.0)
+        if self.shape is None:
+            return Range(0.0, 0.0, 0.0)
+        own = self.shape.sequence_bytes(self.context_tokens)
+        return own if self.draft_shape is None else add_independent((own, self.guessed))
+
+    @property
+    def guessed(self) -> Range:
+        """Cache of a draft model for one full sequence."""
+        return (
+            self.draft_shape.sequence_bytes(self.context_tokens) if self.draft_shape is not None else Range.exact(0.0)
+        )
 
     @property
     def shared(self) -> float:
@@ -56,7 +68,8 @@ class Card(Value, frozen=True, kw_only=True):
         tokens = self.serving.shared_prefix_tokens
         if self.shape is None or not tokens:
             return 0.0
-        return self.shape.growing_bytes(tokens // self.shape.page_tokens * self.shape.page_tokens)
+        whole = tokens // self.shape.page_tokens * self.shape.page_tokens
+        return sum(s.growing_bytes(whole) for s in (self.shape, self.draft_shape) if s is not None)
 
     def cache_of(self, sequences: int) -> Range:
         """Cache of ``sequences`` full sequences."""
@@ -98,7 +111,7 @@ def room_bytes(policy: ServingPolicy, visible: float, context: Range, rest: Sequ
     if policy.share_of == "free":
         return left.scaled(share)
     free = visible - context.likely - likely_bytes(rest, "non_torch")
-    static = share * free - likely_bytes(rest, "weights")
+    static = share * free - likely_bytes(rest, "weights") - likely_bytes(rest, "draft_weights")
     return Range(min(left.low, static), min(left.likely, static), min(left.high, static))
 
 
@@ -144,8 +157,12 @@ def unpacked_bytes(card: Card, asked: int) -> float:
 
 
 def _cache_parts(card: Card, cache: Range, *phases: Phase) -> list[Component]:
-    """The cache as one part, or as that of a decoder's own tokens and that of what its encoder made."""
+    """The cache as one part, or with that of a draft model, or of what an encoder made, as another."""
     whole = card.sequence.likely
+    if card.draft_shape is not None and whole > 0:
+        share = card.guessed.likely / whole
+        own = part("kv_cache", cache.scaled(1 - share), *phases, note=card.note)
+        return [own, part("draft_cache", cache.scaled(share), *phases)]
     if not card.serving.encoded or card.shape is None or whole <= 0:
         return [part("kv_cache", cache, *phases, note=card.note)]
     cross = card.shape.state_bytes.likely / whole
@@ -194,7 +211,9 @@ def cache_room(card: Card, room: Range) -> CacheRoom | None:
         return None
     left = Range(max(0.0, room.low), max(0.0, room.likely), max(0.0, room.high))
     return CacheRoom(
-        bytes_per_token=card.shape.bytes_per_token(card.context_tokens),
+        bytes_per_token=sum(
+            s.bytes_per_token(card.context_tokens) for s in (card.shape, card.draft_shape) if s is not None
+        ),
         room_bytes=left,
         tokens=left.scaled(card.context_tokens / card.sequence.likely),
         context_tokens=card.context_tokens,

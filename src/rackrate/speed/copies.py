@@ -7,8 +7,8 @@ while one waits for its host the others use the card.
 
 from __future__ import annotations
 
-from rackrate.speed.decode import decode_step_s, decode_terms
 from rackrate.speed.estimate_types import Bound
+from rackrate.speed.guessing import round_terms, token_s
 from rackrate.speed.prefill import prefill_s, prefill_terms
 from rackrate.speed.replica import Replica
 from rackrate.speed.roofline import smooth_max
@@ -48,8 +48,8 @@ def copies_speed(one: Replica, copies: int, batch: float, serving: Serving) -> C
     the card and the rest (host, gaps between kernels), which the others use.
     """
     context = serving.prompt_tokens + serving.output_tokens / 2
-    step, reading = decode_step_s(one, batch, context), prefill_s(one, batch, serving.prompt_tokens)
-    step_card = _on_card(decode_terms(one, batch, context))
+    step, reading = token_s(one, batch, context), prefill_s(one, batch, serving.prompt_tokens)
+    step_card = _on_card(round_terms(one, batch, context)) / one.tokens_per_step
     reading_card = min(reading, _on_card(prefill_terms(one, batch, serving.prompt_tokens))) if reading else 0.0
     card = reading_card + serving.output_tokens * step_card
     cycle = reading + serving.output_tokens * step

@@ -9,6 +9,7 @@ from rackrate.facts.accelerator import Accelerator, Precision
 from rackrate.facts.engine import EXPECTED, Engine, Host, SpeedPolicy, Times, TrainingPolicy
 from rackrate.facts.formats import WeightFormat
 from rackrate.facts.model import Model
+from rackrate.memory.drafts import draft_workload
 from rackrate.memory.encoder_decoder import source_copies
 from rackrate.memory.kv_cache import layer_bytes_per_token
 from rackrate.memory.stages import Stage
@@ -33,6 +34,8 @@ ROCM_MATMUL = 0.65
 MI300X 668 of 1,307 TFLOP/s, MI325X 785, MI355X 1,565 of 2,300, where A100 and H100
 reach 0.87 and 0.80 (stas00/ml-engineering compute/accelerator).
 """
+
+NO_ACCEPTANCE = "how many guesses of the draft model are taken depends on the texts: give serving.acceptance_rate"
 
 STREAM_SHARE = 0.8
 """Of the memory bandwidth, what streaming kernels reach (stas00/ml-engineering; RRZE-HPC/gpu-benches gpu-stream)."""
@@ -62,7 +65,8 @@ class Replica(Value, frozen=True, kw_only=True):
 
     Of an encoder-decoder this is the decoder, which writes ``beams`` for each
     sequence and keeps ``source_copies`` of what was made of ``source_tokens``;
-    ``encoder`` is the other side, which reads.
+    ``encoder`` is the other side, which reads. A ``draft`` model on the same cards
+    makes ``guesses`` before each step, each taken with the chance ``acceptance_rate``.
     """
 
     model: Model
@@ -88,7 +92,15 @@ class Replica(Value, frozen=True, kw_only=True):
     source_tokens: int = 0
     source_copies: int = 1
     encoder: Replica | None = None
+    draft: Replica | None = None
+    guesses: int = 0
+    acceptance_rate: float = 0.0
     times: Times = EXPECTED
+
+    @property
+    def tokens_per_step(self) -> float:
+        """Tokens that a step adds to a sequence: 1, or with a draft model ``(1 - a^(k+1)) / (1 - a)``."""
+        return expected_tokens(self.guesses, self.acceptance_rate) if self.draft is not None else 1.0
 
     @property
     def reader(self) -> Replica:
@@ -225,7 +237,43 @@ def replica(workload: Workload, accelerator: Accelerator, layout: Layout, engine
         image_flop=image_flop_per_token(workload),
         times=times_of(workload, accelerator, layout, engine),
     )
-    return _two_sided(one, workload, engine) if model.is_encoder_decoder and workload.serving is not None else one
+    if model.is_encoder_decoder and workload.serving is not None:
+        return _two_sided(one, workload, engine)
+    return one if workload.serving is None or workload.serving.draft is None else _guessed(one, workload, engine)
+
+
+def expected_tokens(guesses: int, acceptance_rate: float) -> float:
+    """Tokens that a step adds to a sequence: ``(1 - a^(k+1)) / (1 - a)``.
+
+    Leviathan et al. 2023, arXiv 2211.17192, equation 1: each of the k guesses is
+    right with the same chance a, whatever the others; the first wrong one ends the
+    step, and the model's own token follows. Text that comes in easy and hard stretches gets fewer.
+    """
+    if acceptance_rate >= 1:
+        return 1.0 + guesses
+    return (1 - acceptance_rate ** (guesses + 1)) / (1 - acceptance_rate)
+
+
+def _guessed(one: Replica, workload: Workload, engine: Engine) -> Replica | Unknown:
+    """``one`` with its draft model beside it, which is a replica of its own on the same cards."""
+    serving, policy = workload.serving, engine.serving
+    if serving is None or serving.draft is None or policy is None:
+        return one
+    if serving.draft.acceptance_rate is None:
+        return Unknown(NO_ACCEPTANCE)
+    work = draft_workload(workload, policy)
+    assert work is not None
+    layout = one.layout if policy.draft_stage == "split" else replace(one.layout, pipeline=1)
+    draft = replica(work, one.accelerator, layout, engine)
+    if isinstance(draft, Unknown):
+        return draft
+    unscheduled = replace(draft.policy, step_s=0.0, sequence_s=0.0)  # guesses follow each other without the scheduler
+    return replace(
+        one,
+        draft=replace(draft, policy=unscheduled),
+        guesses=serving.draft.tokens,
+        acceptance_rate=serving.draft.acceptance_rate,
+    )
 
 
 def _two_sided(one: Replica, workload: Workload, engine: Engine) -> Replica:

@@ -9,9 +9,9 @@ from rackrate.facts.accelerator import Accelerator
 from rackrate.facts.engine import Engine
 from rackrate.speed import training
 from rackrate.speed.calibration import spreads_of, training_spread
-from rackrate.speed.decode import cache_read_bytes, decode_step_s, decode_terms, sequences_in_pass
 from rackrate.speed.estimate_types import Bound, SpeedEstimate, longest
 from rackrate.speed.flops import model_flop_per_token
+from rackrate.speed.guessing import least_bytes, least_flop, round_s, round_terms
 from rackrate.speed.prefill import attention_flop, matrix_flop, prefill_s, prefill_terms, stages_at_once
 from rackrate.speed.replica import Replica, replica, weight_bytes_touched
 from rackrate.speed.roofline import Rates
@@ -145,15 +145,13 @@ def _decode(one: Replica, replicas: int, batch: float, serving: Serving) -> _Pas
     out: the caches that it reads take longer.
     """
     context = serving.prompt_tokens + serving.output_tokens / 2
-    passing, tensor = sequences_in_pass(one, batch), one.layout.tensor
-    read = weight_bytes_touched(one, passing) / tensor + cache_read_bytes(one, passing, context)
     return _Pass(
         part=Part.DECODE,
-        tokens=replicas * batch,
-        seconds=decode_step_s(one, batch, context),
-        memory_s=read / one.rates.bandwidth_bytes_per_s,
-        arithmetic_s=2 * one.multiplied_params * passing / (one.rates.flop_per_s * tensor),
-        busy_s=decode_terms(one, batch, context),
+        tokens=replicas * batch * one.tokens_per_step,
+        seconds=round_s(one, batch, context),
+        memory_s=least_bytes(one, batch, context) / one.rates.bandwidth_bytes_per_s,
+        arithmetic_s=least_flop(one, batch) / (one.rates.flop_per_s * one.layout.tensor),
+        busy_s=round_terms(one, batch, context),
     )
 
 

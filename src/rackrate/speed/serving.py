@@ -5,10 +5,10 @@ from __future__ import annotations
 from rackrate.evidence import Range, Unknown
 from rackrate.facts.engine import Engine
 from rackrate.memory.estimate_types import CacheRoom
-from rackrate.speed.decode import cache_read_bytes, decode_step_s, decode_terms, sequences_in_pass
 from rackrate.speed.estimate_types import Bound, ServingSpeed, longest
+from rackrate.speed.guessing import least_bytes, least_flop, round_s, round_terms, token_s
 from rackrate.speed.prefill import matrix_flop, prefill_s, prefill_terms, stages_at_once
-from rackrate.speed.replica import Replica, weight_bytes_touched
+from rackrate.speed.replica import Replica
 from rackrate.workload.workload import Serving
 
 FRONT_END_S = Range(0.005, 0.010, 0.030)
@@ -20,8 +20,12 @@ median (SpareCores/sc-inspector-data, vLLM 0.22 and 0.27).
 
 
 def reading_s(replica: Replica, sequences: float, serving: Serving) -> float:
-    """Seconds to read the prompts of ``sequences`` requests, but for a prefix that all share and the cache keeps."""
-    return prefill_s(replica, sequences, serving.read_tokens, serving.shared_prefix_tokens)
+    """Seconds to read the prompts of ``sequences`` requests, but for a prefix that all share and the cache keeps.
+
+    A draft model reads them too.
+    """
+    own = prefill_s(replica, sequences, serving.read_tokens, serving.shared_prefix_tokens)
+    return own if replica.draft is None else own + reading_s(replica.draft, sequences, serving)
 
 
 def cycle_s(replica: Replica, batch: float, serving: Serving) -> float:
@@ -33,7 +37,7 @@ def cycle_s(replica: Replica, batch: float, serving: Serving) -> float:
     in windows, this is one of them.
     """
     context = serving.prompt_tokens + serving.output_tokens / 2
-    step = decode_step_s(replica, batch, context)
+    step = token_s(replica, batch, context)
     return reading_s(replica, batch, serving) + serving.output_tokens * step
 
 
@@ -47,7 +51,7 @@ def sequences_held(room: CacheRoom | None, serving: Serving, engine: Engine) -> 
         return Unknown("the memory estimate has no KV cache")
     held = room.full_sequences
     shared = serving.shared_prefix_tokens
-    request = serving.output_tokens + (0 if serving.encoded else serving.prompt_tokens)
+    request = serving.output_tokens + (0 if serving.encoded else serving.prompt_tokens) + serving.guessed_tokens
     if engine.serving is not None and engine.serving.memory_share is not None and request < room.context_tokens:
         held = max(held, int((room.tokens.likely - shared) // max(1, request - shared)))
     return held if held >= 1 else Unknown("no sequence of the planned context fits in the KV cache")
@@ -96,7 +100,7 @@ def first_token_s(replica: Replica, batch: float, serving: Serving) -> Range:
     cycle = cycle_s(replica, batch, serving)
     together = reading_s(replica, batch, serving)
     busy = min(0.95, together * (batch - 1) / batch / cycle)
-    step = decode_step_s(replica, batch, serving.prompt_tokens + serving.output_tokens / 2)
+    step = round_s(replica, batch, serving.prompt_tokens + serving.output_tokens / 2)
     likely = own + step + own * busy / (1 - busy)
     burst = reading_s(replica, batch / 2, serving)
     return Range(FRONT_END_S.low + own, FRONT_END_S.likely + likely, FRONT_END_S.high + max(likely, burst))
@@ -110,7 +114,7 @@ def ceiling_requests_per_s(replica: Replica, batch: float, serving: Serving) -> 
     """
     output, cards = serving.output_tokens, replica.layout.tensor
     stages = stages_at_once(replica, batch, serving.read_tokens)
-    flop = 2 * replica.multiplied_params * sequences_in_pass(replica, batch) * output
+    flop = least_flop(replica, batch) / replica.tokens_per_step * output
     if serving.read_tokens:
         flop += matrix_flop(replica, batch, serving.read_tokens) / stages
     shortest = max(output * shortest_step_s(replica, batch, serving), flop / (replica.rates.flop_per_s * cards))
@@ -118,20 +122,18 @@ def ceiling_requests_per_s(replica: Replica, batch: float, serving: Serving) -> 
 
 
 def shortest_step_s(replica: Replica, batch: float, serving: Serving) -> float:
-    """Seconds to read the weights and the cache once at the published bandwidth: no step is shorter."""
-    passing = sequences_in_pass(replica, batch)
-    read = weight_bytes_touched(replica, passing) / replica.layout.tensor
-    read += cache_read_bytes(replica, passing, serving.prompt_tokens + serving.output_tokens / 2)
-    return read / replica.rates.bandwidth_bytes_per_s
+    """Seconds a token to read the weights and the cache at the published bandwidth: no step is shorter."""
+    read = least_bytes(replica, batch, serving.prompt_tokens + serving.output_tokens / 2)
+    return read / replica.tokens_per_step / replica.rates.bandwidth_bytes_per_s
 
 
 def busiest(replica: Replica, batch: float, serving: Serving) -> Bound:
     """The resource that takes most of a cycle."""
     context = serving.prompt_tokens + serving.output_tokens / 2
-    decode = decode_terms(replica, batch, context)
+    decode, steps = round_terms(replica, batch, context), serving.output_tokens / replica.tokens_per_step
     prefill = prefill_terms(replica, batch, serving.read_tokens, serving.shared_prefix_tokens)
     stages = stages_at_once(replica, batch, serving.read_tokens)
-    return longest({b: serving.output_tokens * decode[b] + prefill[b] / stages for b in decode}, eager=replica.eager)
+    return longest({b: steps * decode[b] + prefill[b] / stages for b in decode}, eager=replica.eager)
 
 
 def most_in_flight(replica: Replica, serving: Serving, engine: Engine, held: int) -> int:
@@ -150,7 +152,7 @@ def served(replica: Replica, asked: int, held: int, serving: Serving) -> Serving
     in_flight = min(asked, held * replica.layout.data)
     _, batch = spread_over(replica, in_flight)
     rate = requests_per_s(replica, in_flight, serving)
-    steps = serving.output_tokens * decode_step_s(replica, batch, serving.prompt_tokens + serving.output_tokens / 2)
+    steps = serving.output_tokens * token_s(replica, batch, serving.prompt_tokens + serving.output_tokens / 2)
     generating = max(steps, cycle_s(replica, batch, serving) - reading_s(replica, 1, serving))
     first = first_token_s(replica, batch, serving).shifted((asked - in_flight) / 2 / rate)
     return ServingSpeed(

@@ -15,6 +15,9 @@ CACHE_WORDS = PRECISION_WORDS | {
 }  # fmt: skip
 """What engines call the types of their caches, by the choice that each is."""
 
+OF_DRAFTS = ("serving.draft_model", "serving.draft_quantization", "serving.draft_tokens", "serving.acceptance_rate")
+"""Keys of speculative decoding."""
+
 SERVING = (
     Key(
         path="serving.mode",
@@ -179,6 +182,51 @@ SERVING = (
         help="Type of the values in the KV cache, where it is not that of the keys.",
         example="q4_0",
         known_as=("cache_type_v",),
+    ),
+    Key(
+        path="serving.draft_model",
+        kind="text",
+        flag="--draft-model",
+        names="model",
+        scope="serving",
+        rule="none",
+        help="Small model that guesses tokens, which the model then checks together (speculative decoding).",
+        example="meta-llama/Llama-3.2-1B",
+        known_as=("speculative_model", "speculative_draft_model_path", "model_draft", "assistant_model"),
+    ),
+    Key(
+        path="serving.draft_quantization",
+        kind="text",
+        flag="--draft-quantization",
+        names="format",
+        scope="serving",
+        rule="16 bits; in llama.cpp the format of the model",
+        help="Format that the weights of the draft model are stored in.",
+        example="bf16",
+    ),
+    Key(
+        path="serving.draft_tokens",
+        kind="whole",
+        flag="--draft-tokens",
+        unit="tokens",
+        high=64,
+        scope="serving",
+        rule="vllm 5, sglang 3, tensorrt-llm 4, llama.cpp 3",
+        help="Tokens that the draft model guesses before they are checked.",
+        example="5",
+        known_as=("num_speculative_tokens", "speculative_num_steps", "max_draft_len", "draft_max", "spec_draft_n_max"),
+    ),
+    Key(
+        path="serving.acceptance_rate",
+        kind="number",
+        flag="--acceptance-rate",
+        low=0,
+        high=1,
+        scope="serving",
+        rule="none: without it the speed with a draft model is not known",
+        help="Chance that a guess of the draft model is taken, as measured on your own requests.",
+        example="0.7",
+        known_as=("draft_acceptance_rate",),
     ),
     Key(
         path="serving.beams",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rackrate.facts.engine import Engine
 from rackrate.facts.model import Model
 from rackrate.workload.layout import Layout
-from rackrate.workload.workload import Training, Workload
+from rackrate.workload.workload import Serving, Training, Workload
 
 _VOCABULARY_PADDING = 64  # vllm-project/vllm model_executor/layers/vocab_parallel_embedding.py
 
@@ -27,7 +27,7 @@ def layouts(model: Model, workload: Workload, engine: Engine, gpus: int) -> tupl
     training, adapters = workload.training, workload.task.trains_adapters
     for used in range(gpus, 0, -1):
         if training is None:
-            found = _serving(model, engine, used)
+            found = [each for each in _serving(model, engine, used) if _divides_draft(workload.serving, each)]
         else:
             found = _training(model, training, engine, used, adapters=adapters)
         if found:
@@ -75,6 +75,13 @@ def _serving(model: Model, engine: Engine, gpus: int) -> list[Layout]:
     if gpus > 1 and "pipeline" in engine.parallel and gpus <= (model.layers or 0):
         found.append(Layout(pipeline=gpus))
     return found + _layer_splits(model, engine, sizes, gpus)
+
+
+def _divides_draft(serving: Serving | None, layout: Layout) -> bool:
+    """Whether a draft model can be split by tensors as the model is (vllm-project/vllm config/speculative.py)."""
+    if serving is None or serving.draft is None or layout.tensor == 1:
+        return True
+    return divides_tensors(serving.draft.model, layout.tensor)
 
 
 def _splits(model: Model, engine: Engine, tensor: int) -> bool:

@@ -15,18 +15,18 @@ from rackrate.values import replace
 from rackrate.workload.draft import Draft
 
 
-def named_model(draft: Draft, book: FactBook) -> Model | None:
-    """The model asked for; None, with a finding, when it is not known or not given."""
-    text = draft.text("model")
+def named_model(draft: Draft, book: FactBook, path: str = "model") -> Model | None:
+    """The model asked for with this key; None, with a finding, when it is not known or not given."""
+    text = draft.text(path)
     if text is None:
-        if not any(f.subject == draft.subject("model") for f in draft.findings):
-            draft.problem("model", Code.MISSING_VALUE, "no model", f"one of {len(book.model_ids)} ids", _MODEL_NEXT)
+        if not any(f.subject == draft.subject(path) for f in draft.findings):
+            draft.problem(path, Code.MISSING_VALUE, "no model", f"one of {len(book.model_ids)} ids", _MODEL_NEXT)
         return None
     found = resolve_model(text, book.model_ids)
     if isinstance(found, Finding):
         base = base_of_tuned(text, book.model_ids)
         other = _as_base(text, base) if base else found
-        draft.findings.append(replace(other, subject=draft.subject("model")))
+        draft.findings.append(replace(other, subject=draft.subject(path)))
         found = base or ""
     if not found:
         return None
@@ -66,15 +66,15 @@ def named_engine(draft: Draft, book: FactBook) -> Engine | None:
     return book.engine(f"{found}{mark}{version.strip()}")
 
 
-def named_format(draft: Draft, book: FactBook) -> WeightFormat | None:
-    """The weight format asked for; None when none was, or, with a finding, when it is not known."""
-    text = draft.text("quantization")
+def named_format(draft: Draft, book: FactBook, path: str = "quantization") -> WeightFormat | None:
+    """The weight format asked for with this key; None when none was, or, with a finding, when it is not known."""
+    text = draft.text(path)
     if text is None:
         return None
     known = {_plain(format_id): format_id for format_id in book.formats}
     if _plain(text) in known:
         return book.formats[known[_plain(text)]]
-    draft.findings.append(_unknown_name(draft.subject("quantization"), text, "a weight format", book.formats))
+    draft.findings.append(_unknown_name(draft.subject(path), text, "a weight format", book.formats))
     return None
 
 

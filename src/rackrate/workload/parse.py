@@ -11,6 +11,7 @@ from rackrate.workload.checks import check_limits, check_scopes, check_sizes, sp
 from rackrate.workload.decide import decide_images, decide_serving, decide_training, decide_use
 from rackrate.workload.draft import Draft
 from rackrate.workload.keys import KEYS
+from rackrate.workload.keys_of_serving import OF_DRAFTS
 from rackrate.workload.measured import Measured
 from rackrate.workload.named import (
     check_currency,
@@ -61,6 +62,10 @@ def parse(request: Request, book: FactBook) -> Parsed | tuple[Finding, ...]:
     pipeline = chosen.pipeline if task is Task.DIFFUSION else None
     images = decide_images(draft, pipeline) if pipeline is not None else None
     serving = None if task.trains or images else decide_serving(draft, chosen, online=online)
+    if serving is not None and any(path in draft for path in OF_DRAFTS):
+        from rackrate.workload.decide_drafts import drafted  # imported here: few requests have one
+
+        serving = drafted(draft, chosen, serving, book)
     if _refused(draft):
         return tuple(draft.findings)
     parallel = None

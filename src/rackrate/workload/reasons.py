@@ -53,6 +53,9 @@ REASONS = {
     "usual_request": "vLLM's benchmark request, 1024 tokens in and 128 out "
     "(vllm-project/vllm vllm/benchmarks/datasets.py, RandomDataset)",
     "requests_alike": "all requests alike, as in vLLM's random benchmark; chats differ, and their slowest wait longer",
+    "draft_checkpoint": "engines read the draft's own checkpoint, most of which have 16 bits; "
+    "llama.cpp's drafts are GGUF files like the model's",
+    "engine_guesses": "what the engine guesses unless told, or a usual number where it has to be told",
     "engine_beams": "the beams that the engine searches with unless told otherwise",
     "one_window": "one window of Whisper (arXiv 2212.04356, section 2.1)",
     "spoken_window": "about four tokens a second of speech: 160 words a minute, 1.3 tokens each, and marks of time",

@@ -97,6 +97,10 @@ def _serving(serving: Serving) -> dict[str, Setting | None]:
         "serving.hosted": serving.hosted or None,
         "serving.cache_precision": serving.cache.id if serving.cache is not None else None,
         "serving.value_cache_precision": serving.value_cache.id if serving.value_cache is not None else None,
+        "serving.draft_model": serving.draft.model.id if serving.draft else None,
+        "serving.draft_quantization": serving.draft.weights.id if serving.draft else None,
+        "serving.draft_tokens": serving.draft.tokens if serving.draft else None,
+        "serving.acceptance_rate": serving.draft.acceptance_rate if serving.draft else None,
     }
 
 

@@ -155,6 +155,18 @@ WINDOW_S = 30
 """Seconds of sound that Whisper reads at a time (arXiv 2212.04356, section 2.1)."""
 
 
+class DraftModel(Value, frozen=True, kw_only=True):
+    """Speculative decoding: ``model``, stored as ``weights``, guesses ``tokens`` at a time, which the model checks.
+
+    ``acceptance_rate``: the chance that a guess is taken (None: not known).
+    """
+
+    model: Model
+    weights: WeightFormat
+    tokens: int
+    acceptance_rate: float | None = None
+
+
 class Serving(Value, frozen=True, kw_only=True):
     """Sizes of an inference job.
 
@@ -169,6 +181,7 @@ class Serving(Value, frozen=True, kw_only=True):
     value in the KV cache, scales included, where ``cache`` is the type of keys
     and of values, unless ``value_cache`` says another for these. The first
     ``shared_prefix_tokens`` of all prompts are the same, and the engine keeps them.
+    A ``draft`` model guesses tokens that the model checks together.
 
     ``encoded``: the model has an encoder, whose positions ``prompt_tokens``
     count, and its cache grows with what the decoder writes alone. ``beams`` are
@@ -196,13 +209,19 @@ class Serving(Value, frozen=True, kw_only=True):
     beams: int = 1
     audio_seconds: float | None = None
     shared_prefix_tokens: int = 0
+    draft: DraftModel | None = None
 
     @property
     def cached_tokens(self) -> int:
-        """Tokens of one full sequence that the cache has to have room for."""
+        """Tokens of one full sequence that the cache has to have room for, guesses of a draft model among them."""
         if self.encoded:
             return max(self.context_tokens - self.prompt_tokens, self.output_tokens, 1)
-        return max(self.context_tokens, self.prompt_tokens + self.output_tokens, 1)
+        return max(self.context_tokens, self.prompt_tokens + self.output_tokens, 1) + self.guessed_tokens
+
+    @property
+    def guessed_tokens(self) -> int:
+        """Tokens that a draft model guesses ahead of a sequence; 0 without one."""
+        return self.draft.tokens if self.draft is not None else 0
 
     @property
     def windows(self) -> int:

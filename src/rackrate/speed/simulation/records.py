@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rackrate.evidence import Unknown
 from rackrate.facts.scheduling import Scheduling
-from rackrate.speed.replica import Replica
+from rackrate.speed.replica import Replica, expected_tokens
 from rackrate.values import Value
 
 SEED = 1
@@ -41,14 +41,8 @@ class Speculation(Value, frozen=True, kw_only=True):
 
     @property
     def tokens_per_step(self) -> float:
-        """Tokens that a step adds to a sequence: ``(1 - a^(k+1)) / (1 - a)``.
-
-        Leviathan et al. 2023, arXiv 2211.17192, equation 1: guesses are right
-        independently of each other with the same chance a.
-        """
-        if self.acceptance_rate >= 1:
-            return 1.0 + self.draft_tokens
-        return (1 - self.acceptance_rate ** (self.draft_tokens + 1)) / (1 - self.acceptance_rate)
+        """Tokens that a step adds to a sequence."""
+        return expected_tokens(self.draft_tokens, self.acceptance_rate)
 
 
 class Server(Value, frozen=True, kw_only=True):

@@ -49,8 +49,15 @@ def server(
         most_sequences=asked if paged else min(asked, held),
         step_tokens=step_tokens(one, engine),
         replicas=one.layout.data,
-        speculation=speculation,
+        speculation=speculation or _speculation(one),
     )
+
+
+def _speculation(one: Replica) -> Speculation | None:
+    """The speculative decoding that the replica does, if it does."""
+    if one.draft is None:
+        return None
+    return Speculation(draft_tokens=one.guesses, acceptance_rate=one.acceptance_rate, draft=one.draft)
 
 
 def step_tokens(one: Replica, engine: Engine) -> int:

@@ -13,6 +13,7 @@ from rackrate.speed.decode import (
 )
 from rackrate.speed.estimate_types import Bound
 from rackrate.speed.flops import attention_flop_per_token
+from rackrate.speed.guessing import checking_terms
 from rackrate.speed.prefill import prefill_s, prefill_terms
 from rackrate.speed.replica import Replica
 from rackrate.speed.simulation.records import Speculation
@@ -90,11 +91,9 @@ class StepTimes:
 
     def _decode_terms(self, sequences: int) -> dict[Bound, float]:
         """The terms of a decode step without caches; with guesses to check, as many tokens more for each sequence."""
-        terms = decode_terms(self.replica, sequences, 0.0)
         if self.speculation is None:
-            return terms
-        checked = decode_terms(self.replica, sequences * (1 + self.speculation.draft_tokens), 0.0)
-        return {**checked, Bound.HOST: terms[Bound.HOST]}
+            return decode_terms(self.replica, sequences, 0.0)
+        return checking_terms(self.replica, sequences, 0.0, self.speculation.draft_tokens)
 
     def mixed_s(self, sequences: int, context_tokens: float, pieces: list[Piece]) -> float:
         """A step of ``sequences`` that decode and ``pieces`` of prompts."""
