@@ -23,6 +23,7 @@ from scoring.cells import Row, read_rows
 from scoring.memory import BEYOND, error_of, estimated, predicted, total_over_stages
 from scoring.memory_models import NotScored
 from scoring.memory_rows import Case, case_of
+from scoring.printing import printed
 from scoring.statistics import mean, percentile, rounded, share
 
 from rackrate.evidence import Range
@@ -210,8 +211,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--json", action="store_true", help="print a JSON document")
     said = parser.parse_args(arguments)
     found = report(targets(read_rows(said.file), said.models))
-    print(json.dumps(found, indent=2) if said.json else shown(found))
-    return 0
+    return printed(json.dumps(found, indent=2) if said.json else shown(found))
 
 
 if __name__ == "__main__":

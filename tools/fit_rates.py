@@ -26,6 +26,7 @@ from score import book_with
 from scoring import speed_diffusion
 from scoring.cells import Row, read_rows
 from scoring.memory_rows import NotScored
+from scoring.printing import printed
 from scoring.speed import TRAINING
 from scoring.speed_rows import Case, case_of
 from scoring.statistics import percentile, rounded
@@ -202,8 +203,8 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("file", type=Path)
     parser.add_argument("--out", choices=("source", "gpu_id"), help="leave each of these out in turn")
     said = parser.parse_args(arguments)
-    print(json.dumps(report(targets(read_rows(said.file), said.subject), numbers(said.subject), said.out), indent=2))
-    return 0
+    found = report(targets(read_rows(said.file), said.subject), numbers(said.subject), said.out)
+    return printed(json.dumps(found, indent=2))
 
 
 if __name__ == "__main__":

@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from score import book_with
 from scoring.cells import Row, read_rows
 from scoring.memory_rows import NotScored
+from scoring.printing import printed
 from scoring.speed import group_of
 from scoring.speed_metrics import prepared
 from scoring.speed_quick import likely
@@ -361,8 +362,7 @@ def main(arguments: list[str]) -> int:
     found = report(targets(said.files))
     if said.write:
         write(found["fitted"])
-    print(json.dumps(found, indent=2) if said.json else shown(found))
-    return 0
+    return printed(json.dumps(found, indent=2) if said.json else shown(found))
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ from typing import Any
 from scoring import memory, speed
 from scoring.cells import Row, Unreadable, read_cells, read_rows
 from scoring.memory_models import extra_models
+from scoring.printing import printed
 from scoring.speed_facts import with_cards
 
 from rackrate.facts.book import FactBook
@@ -106,8 +107,7 @@ def main(arguments: list[str]) -> int:
     except Unreadable as why:
         print(why, file=sys.stderr)
         return 2
-    print(json.dumps(found, indent=2, ensure_ascii=False) if said.json else words(found))
-    return 0
+    return printed(json.dumps(found, indent=2, ensure_ascii=False, allow_nan=False) if said.json else words(found))
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from scoring.cells import read_rows
+from scoring.printing import printed
 from scoring.speed_neighbours import Neighbours, elsewhere, near, placed
 
 from rackrate.facts.bundled import load
@@ -32,13 +33,14 @@ def _line(each: Neighbours) -> str:
     return f"| {each.group.replace('-', ', ')} | {each.rows} | {cells} |"
 
 
-def main(files: Iterable[str]) -> None:
+def main(files: Iterable[str]) -> int:
     """Print both tables."""
     book = load()
     rows = placed((row for name in files for row in read_rows(Path(name))), book)
-    print("The same model, format and number of cards:", "", table(near(rows)), "", sep="\n")
-    print("Another model, format or number of cards:", "", table(elsewhere(rows)), sep="\n")
+    tables = ("The same model, format and number of cards:", "", table(near(rows)), "")
+    more = ("Another model, format or number of cards:", "", table(elsewhere(rows)))
+    return printed("\n".join((*tables, *more)))
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    sys.exit(main(sys.argv[1:]))

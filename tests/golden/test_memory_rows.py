@@ -1,5 +1,9 @@
 """Tables of measurements as strangers make them: columns that are missing, words of other engines, nonsense in cells."""
 
+import json
+import os
+import subprocess
+import sys
 from functools import cache
 from pathlib import Path
 
@@ -98,6 +102,48 @@ def test_files_of_spreadsheets_are_read(tmp_path):
     assert third.number("measured_bytes") == 2
 
 
+@pytest.mark.parametrize("parted", [",", ";", "\t"])
+def test_columns_may_be_parted_as_spreadsheets_of_other_countries_do(tmp_path, parted):
+    path = tmp_path / "rows.csv"
+    number, targets = ("1,5", "q,v") if parted != "," else ("1.5", '"q,v"')
+    path.write_text(
+        parted.join(("id", "measured_gib", "lora_targets")) + "\n" + parted.join(("A", number, targets)) + "\n\n",
+        encoding="utf-8",
+    )
+    (row,) = read_rows(path)
+    assert row.number("measured_gib") == (None if parted == "\t" else 1.5)  # a comma is no decimal point there
+    assert row.text("lora_targets") == "q,v"
+
+
+@pytest.mark.parametrize("said", ["1,5", "12,34", "1,2345", "1,"])
+def test_a_comma_that_parts_no_thousands_makes_no_number(said):
+    assert Row({"n": said}).number("n") is None
+    assert Row({"n": "1,234,567.5"}).number("n") == 1234567.5
+
+
+@pytest.mark.parametrize("score_of", ["yes", "bound", "component"])
+@pytest.mark.parametrize("said", ["", "true", "nan", "0", "-1"])
+def test_a_row_without_a_measurement_is_a_reason_and_the_document_stays_json(score_of, said):
+    told = next(
+        r for r in read_rows(HERE / "memory-measured.csv") if r.text("score") == score_of and r.text("model_id")
+    )
+    lost = dict.fromkeys(("measured_bytes", "measured_gib", "source_value"), said)
+    found = memory.score([changed(told, measured_bytes_low="", measured_bytes_high="", **lost)], book())
+    json.dumps(found, allow_nan=False)
+    assert found["skipped"] == {"no measurement": 1}
+
+
+@pytest.mark.parametrize("form", [(), ("--json",)])
+def test_a_reader_that_has_read_enough_is_no_fault(tmp_path, form):
+    (tmp_path / "rows.csv").write_text("id,model\n" + "A,none\n" * 20, encoding="utf-8")
+    read, write = os.pipe()
+    os.close(read)
+    command = (sys.executable, score.__file__, "memory", str(tmp_path / "rows.csv"), *form)
+    with os.fdopen(write, "wb") as closed:
+        ended = subprocess.run(command, stdout=closed, stderr=subprocess.PIPE, check=False)
+    assert (ended.returncode, ended.stderr) == (1, b"")
+
+
 def test_a_file_that_cannot_be_read_says_what_to_give(tmp_path, capsys):
     assert score.main(["memory", str(tmp_path / "none.csv")]) == 2
     assert "give a CSV file" in capsys.readouterr().err
@@ -122,7 +168,9 @@ def test_a_row_is_filled_from_what_was_printed():
     assert row.text("norm_engine") == "torchtune"
     assert row.number("measured_bytes") == 2 * 2**30
     assert row.text("score") == "yes"
-    assert filled(Row({"score": "component", "measured_gib": "2"})).text("measured_bytes") == ""
+    parted = filled(Row({"score": "component", "task": "inference:kv", "measured_gib": "2"}))
+    assert parted.number("measured_bytes") == 2 * 2**30
+    assert parted.text("norm_task") == ""
 
 
 def test_a_model_that_is_not_known_is_one_it_was_tuned_from_or_one_of_its_size_and_the_score_says_which():

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import csv
 import math
+import re
 from collections.abc import Mapping
 from pathlib import Path
+
+_THOUSANDS = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d*)?")
+_DECIMAL = re.compile(r"[+-]?\d+,\d+")
+"""A number as it is written where columns are parted by semicolons."""
 
 
 class Unreadable(Exception):
@@ -23,9 +28,12 @@ class Row:
         return (self.cells.get(column) or "").strip()
 
     def number(self, column: str) -> float | None:
-        """The cell as a number; None when it is empty or none."""
+        """The cell as a number; None when it is empty or none. Commas part thousands and nothing else."""
+        said = self.text(column)
+        if "," in said and not _THOUSANDS.fullmatch(said):
+            return None
         try:
-            value = float(self.text(column).replace(",", ""))
+            value = float(said.replace(",", ""))
         except ValueError:
             return None
         return value if math.isfinite(value) else None
@@ -48,15 +56,31 @@ def read_rows(path: Path) -> list[Row]:
 def read_cells(path: Path) -> list[dict[str, str]]:
     """The cells of a CSV file by column; cells beyond the last column, or missing before it, are empty.
 
+    Columns may be parted by semicolons or tabs, as spreadsheets of other
+    countries write them; beside semicolons a comma is the decimal point.
+
     Raises:
         Unreadable: the file is not there, or is not a table.
     """
     csv.field_size_limit(2**30)
     try:
         with path.open(encoding="utf-8-sig", newline="") as lines:
-            return [
-                {(name or "").strip(): value for name, value in cells.items() if name is not None and value is not None}
-                for cells in csv.DictReader(lines)
-            ]
+            parted = _parted_by(next((line for line in lines if line.strip()), ""))
+            lines.seek(0)
+            return [_cells(cells, parted) for cells in csv.DictReader(lines, delimiter=parted)]
     except (OSError, UnicodeDecodeError, csv.Error) as why:
         raise Unreadable(f"{path}: {why}; give a CSV file in UTF-8 with a line of column names") from why
+
+
+def _parted_by(head: str) -> str:
+    """What parts the columns of a table with this first line."""
+    return max(",;\t", key=head.count)
+
+
+def _cells(cells: Mapping[str | None, str | None], parted: str) -> dict[str, str]:
+    named = {name.strip(): value for name, value in cells.items() if name is not None and value is not None}
+    if parted != ";":
+        return named
+    return {
+        name: value.replace(",", ".") if _DECIMAL.fullmatch(value.strip()) else value for name, value in named.items()
+    }

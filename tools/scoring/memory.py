@@ -222,6 +222,8 @@ def _component(row: Row, book: FactBook) -> tuple[str, str, float]:
     name = row.text("task").rpartition(":")[2]
     if not row.text("model_id"):
         raise NotScored(f"component without a model: {name}")
+    if (row.number("measured_bytes") or 0.0) <= 0:
+        raise NotScored("no measurement")
     if "weights" in name and not row.text("weight_format"):
         raise NotScored("component: weights of a format that is not stated")
     case = component_case(row, book)

@@ -34,9 +34,12 @@ def satisfied(row: Row, found: MemoryEstimate, predicted: Range) -> bool:
     sequences were shorter than those estimated), ``at_most`` the high side,
     ``static`` weights and states within the high side, ``interval`` the estimate
     between the framework's and the driver's reading meets the interval.
+
+    Raises:
+        NotScored: the side that the kind needs is not stated.
     """
-    low, high = row.number("measured_bytes_low"), row.number("measured_bytes_high")
     kind = row.text("score_reason").partition(":")[0].strip()
+    low, high = _sides(row, kind)
     if kind == "at_least":
         return low is None or predicted.likely >= low
     if kind == "at_most":
@@ -45,6 +48,16 @@ def satisfied(row: Row, found: MemoryEstimate, predicted: Range) -> bool:
         return high is None or likely_parts(found, STATIC) <= high
     above = max(predicted.high, found.peak.high) if row.text("metric_id") == "unknown" else predicted.high
     return (low is None or above >= low) and (high is None or predicted.low <= high)
+
+
+def _sides(row: Row, kind: str) -> tuple[float | None, float | None]:
+    """The bounds of a row; where the one that the kind needs is not stated, the measurement itself."""
+    low, high, said = (row.number(f"measured_bytes{side}") for side in ("_low", "_high", ""))
+    told = {"at_least": low, "at_most": high, "static": high}.get(kind, high if low is None else low)
+    low, high = (low, high) if told is not None else (said, said)
+    if (low or 0.0) <= 0 and (high or 0.0) <= 0:
+        raise NotScored("no measurement")
+    return low, high
 
 
 def likely_parts(found: MemoryEstimate, names: tuple[str, ...]) -> float:

@@ -36,10 +36,10 @@ METRICS = (
 def filled(row: Row) -> Row:
     """The row with normalised columns filled where they are empty and another column says enough.
 
-    Rows of components state what was measured in their own words and stay as they are.
+    Rows of components state what was measured in their own words: the size alone is read.
     """
     if row.text("score") == "component":
-        return row
+        return row if row.text("measured_bytes") else Row({**row.cells, "measured_bytes": _measured(row)})
     more = {name: value for name, value in _read(row).items() if value and not row.text(name)}
     return Row({**row.cells, **more}) if more else row
 
