@@ -1,4 +1,4 @@
-"""Make ``docs/images/memory.svg`` and the tables of ``docs/memory.md``: estimates beside published measurements.
+"""Make ``docs/images/memory.svg`` and the tables of ``docs/memory*.md``: estimates beside published measurements.
 
 ``tools/build_docs.py`` writes them from the tables in ``tests/golden``.
 """
@@ -150,14 +150,14 @@ def legend() -> list[str]:
 # ---------------------------------------------------------------- the tables
 
 
-def memory_page() -> str:
-    """The hand-written page with its tables made again."""
+def memory_page(text: str) -> str:
+    """The text of a hand-written page with its tables made again."""
     made = {"scores": _scores, "numbers": _numbers, "worst": _worst, "unseen": _unseen, "missed": _missed}
 
     def fill(match: re.Match[str]) -> str:
         return f"{match[1]}{made[match['name']]()}\n{match[4]}"
 
-    return BLOCK.sub(fill, (ROOT / "docs" / "memory.md").read_text("utf-8"))
+    return BLOCK.sub(fill, text)
 
 
 def _scores() -> str:

@@ -1,4 +1,4 @@
-"""Make ``docs/images/speed.svg`` and the tables of ``docs/speed.md``: estimates beside published measurements.
+"""Make ``docs/images/speed.svg`` and the tables of ``docs/speed*.md``: estimates beside published measurements.
 
 ``tools/build_docs.py`` writes them from the tables in ``tests/golden``.
 """
@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from build_memory_page import BLOCK, FONT, GOLDEN, ROOT
+from build_memory_page import BLOCK, FONT, GOLDEN
 from scoring import speed, speed_neighbours
 from scoring.cells import Row, read_rows
 from scoring.memory_rows import NotScored
@@ -137,8 +137,8 @@ def legend() -> list[str]:
 # ---------------------------------------------------------------- the tables
 
 
-def speed_page() -> str:
-    """The hand-written page with its tables made again."""
+def speed_page(text: str) -> str:
+    """The text of a hand-written page with its tables made again."""
     made = {
         "scores": _scores, "held": _held_out, "numbers": _numbers, "worst": _worst, "cards": _cards,
         "neighbours": _neighbours,
@@ -147,7 +147,7 @@ def speed_page() -> str:
     def fill(match: re.Match[str]) -> str:
         return f"{match[1]}{made[match['name']]()}\n{match[4]}"
 
-    return BLOCK.sub(fill, (ROOT / "docs" / "speed.md").read_text("utf-8"))
+    return BLOCK.sub(fill, text)
 
 
 _COLUMNS = ("", "rows", "median error", "90 % within", "median of sources", "in the 80 % range", "cards in order")

@@ -345,12 +345,49 @@ def test_an_engine_like_nothing_lists_the_engines(book):
         ("meta-llama/Llama-2-7b-chat-hf", "meta-llama/Llama-2-7b-hf"),
         ("qwen2.5-7b", "Qwen/Qwen2.5-7B-Instruct"),
         ("mistral 7b instruct", None),
+        ("whisper", None),
+        ("t5", None),
         ("instruct", None),
         ("", None),
     ],
 )
 def test_a_tuned_name_means_the_one_model_of_its_shape(book, text, meant):
     assert base_of_tuned(text, book.model_ids) == meant
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("sdxl", "stabilityai/stable-diffusion-xl-base-1.0"),
+        ("SD 1.5", "stable-diffusion-v1-5/stable-diffusion-v1-5"),
+        ("sd2.1", "stabilityai/stable-diffusion-2-1"),
+        ("sd-3.5", "stabilityai/stable-diffusion-3.5-large"),
+    ],
+)
+def test_stable_diffusion_by_its_short_names(book, text, meant):
+    assert resolve_model(text, book.model_ids) == meant
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("flux dev", "black-forest-labs/FLUX.1-dev"),
+        ("wan 2.1 14b", "Wan-AI/Wan2.1-T2V-14B-Diffusers"),
+        ("whisper turbo", "openai/whisper-large-v3-turbo"),
+        ("llama 8b", "meta-llama/Meta-Llama-3-8B"),
+        ("sd3", "stabilityai/stable-diffusion-3-medium-diffusers"),
+        ("whisper", "openai/whisper-large-v3"),
+    ],
+)
+def test_an_unclear_name_suggests_the_models_of_its_words(book, text, named):
+    finding = resolve_model(text, book.model_ids)
+    assert isinstance(finding, Finding)
+    assert named in finding.action
+
+
+@pytest.mark.parametrize("text", ["sd", "sdx", "xyzzy"])
+def test_a_name_like_nothing_suggests_no_model_as_if_it_were_meant(book, text):
+    assert "known ids" in resolve_model(text, book.model_ids).action
 
 
 @pytest.mark.parametrize("text", ["meta-llama/Llama-3.1-8B", "meta-llama/llama-3.1-8b", "llama 3.1 8b"])

@@ -47,7 +47,7 @@ def test_no_task_and_no_source_is_far_off():
 
 
 def test_rows_of_engines_and_loops_that_nothing_was_derived_from():
-    """``memory-held-out-2.csv``: docs/memory.md says what the first score was, and what is still off and why."""
+    """``memory-held-out-2.csv``: docs/memory-measured.md says what the first score was, and what is still off and why."""
     found = scored("memory-held-out-2.csv")
     assert found["scored"] >= 0.97 * found["score_yes"]
     assert found["median_abs_error"] <= 0.05
@@ -69,13 +69,13 @@ def test_nine_of_ten_bounds_are_kept():
 def test_caches_and_weights_of_engine_logs():
     components = scored("memory-measured.csv")["components"]
     assert max(abs(e) for e in components["kv"]["errors"].values()) <= 0.005
-    stated = {i: e for i, e in components["weights"]["errors"].items() if i != "D250"}  # D250: see docs/memory.md
+    stated = {i: e for i, e in components["weights"]["errors"].items() if i != "D250"}  # D250: see docs/memory-measured.md
     assert stated
     assert max(abs(e) for e in stated.values()) <= 0.01
 
 
 def test_start_up_logs_of_an_engine():
-    """Logs of 38 starts of vLLM: KV a token, weights, the first batch, buffers, graphs (docs/memory.md says what is off)."""
+    """Logs of 38 starts of vLLM: KV a token, weights, the first batch, buffers, graphs (docs/memory-measured.md says what is off)."""
     parts = scored("memory-engine-logs.csv")["components"]
     kept = {name: [abs(e) for e in part["errors"].values()] for name, part in parts.items()}
     assert max(kept["kv_pool"]) <= 0.005

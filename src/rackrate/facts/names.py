@@ -58,7 +58,8 @@ def resolve_model(text: str, ids: Sequence[str]) -> str | Finding:
 
     In this order: the id, its last path part, that without ``-hf``, all of them
     without punctuation, then ids that go on after the text
-    (``mistral-7b`` and ``Mistral-7B-v0.1``). Letter case never counts.
+    (``mistral-7b`` and ``Mistral-7B-v0.1``), also behind ``sd`` for Stable Diffusion
+    (``sdxl``, ``sd1.5``). Letter case never counts.
     """
     wanted = text.strip().casefold()
     tests: tuple[Callable[[str], bool], ...] = (
@@ -67,6 +68,7 @@ def resolve_model(text: str, ids: Sequence[str]) -> str | Finding:
         lambda i: _last(i).removesuffix("-hf") == wanted,
         lambda i: _core(wanted) in {_core(_last(i)), plain_key(i)} or _same_in_owner(i, wanted),
         lambda i: _goes_on(_last(i), wanted.rpartition("/")[2]),
+        lambda i: _spelt_out(i, wanted),
     )
     for test in tests:
         found = [i for i in ids if wanted and test(i)]
@@ -74,7 +76,8 @@ def resolve_model(text: str, ids: Sequence[str]) -> str | Finding:
             return found[0]
         if found:
             return _unclear("model", text, found)
-    return _unclear("model", text, nearest(text, ids) or _nearest_last(text, ids), known=ids)
+    options = _of_same_words(wanted, ids) or nearest(text, ids) or _nearest_last(text, ids)
+    return _unclear("model", text, options, known=ids)
 
 
 def base_of_tuned(text: str, ids: Sequence[str]) -> str | None:
@@ -82,11 +85,13 @@ def base_of_tuned(text: str, ids: Sequence[str]) -> str | None:
 
     Tuning changes the values of weights, not their number or shape, so that memory
     and speed of ``Llama-2-7b-chat-hf`` are those of ``Llama-2-7b-hf``. Whoever uses
-    the answer says so to the user.
+    the answer says so to the user. A family's name is none of these: ``whisper`` is
+    no more ``whisper-base``, whose last word is its size, than ``whisper-tiny``.
     """
-    wanted = _untuned(text)
+    wanted, last = _untuned(text), text.strip().casefold().rpartition("/")[2]
     found = [i for i in ids if wanted and _untuned(i) == wanted]
-    return found[0] if len(found) == 1 else None
+    of_family = any(_goes_on(_last(i), last) and _untuned(i) != wanted for i in ids)
+    return found[0] if len(found) == 1 and not of_family else None
 
 
 def _untuned(name: str) -> str:
@@ -128,6 +133,29 @@ def _goes_on(last: str, wanted: str) -> bool:
     """Whether ``last`` is ``wanted`` and more words after it."""
     rest = last.removeprefix("meta-").removeprefix(wanted)
     return rest[:1] in {"-", "_", "."} and last.endswith(wanted + rest)
+
+
+def _spelt_out(model_id: str, wanted: str) -> bool:
+    """Whether the id is a Stable Diffusion whose version follows ``sd`` in the text."""
+    short, last = plain_key(wanted), plain_key(_last(model_id)).replace("diffusionv", "diffusion")
+    version = short.removeprefix("sd").removeprefix("v")
+    named = version[:1].isdigit() or version.startswith("xl")
+    return short.startswith("sd") and named and last.startswith(f"stablediffusion{version}")
+
+
+def _of_same_words(wanted: str, ids: Sequence[str]) -> list[str]:
+    """The ids that have every word of the text: ``flux dev`` and ``FLUX.1-dev``, ``wan 14b``."""
+    words = _words(wanted.rpartition("/")[2])
+    return [i for i in ids if words and words <= _words(_last(i)) | _parts(_last(i))]
+
+
+def _words(name: str) -> set[str]:
+    return {word for word in re.split(r"[^a-z0-9.]+|(?<!\d)\.|\.(?!\d)", name.casefold()) if word}
+
+
+def _parts(name: str) -> set[str]:
+    """Letters and numbers of a name apart: ``wan`` and ``2.1`` of ``Wan2.1``."""
+    return set(re.findall(r"[a-z]+|\d+(?:\.\d+)*", name.casefold()))
 
 
 def _nearest_last(text: str, ids: Sequence[str]) -> list[str]:

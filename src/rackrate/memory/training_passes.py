@@ -76,7 +76,7 @@ def _in_doubt(s: Setting, kept: Range) -> Range:
 
     Three tables of FSDP with adapters (torch 2.2 to 2.4) hold about two hidden
     states a layer and token, where one is kept on one card and in a run of torch
-    2.13; why is not known (docs/memory.md).
+    2.13; why is not known (docs/memory-measured.md).
     """
     divided = s.layout.zero_stage >= ZERO_WEIGHTS and s.layout.shards > 1
     doubted = divided and s.policy.hub_code and s.workload.task.trains_adapters
