@@ -69,7 +69,9 @@ def test_nine_of_ten_bounds_are_kept():
 def test_caches_and_weights_of_engine_logs():
     components = scored("memory-measured.csv")["components"]
     assert max(abs(e) for e in components["kv"]["errors"].values()) <= 0.005
-    stated = {i: e for i, e in components["weights"]["errors"].items() if i != "D250"}  # D250: see docs/memory-measured.md
+    stated = {
+        i: e for i, e in components["weights"]["errors"].items() if i != "D250"
+    }  # D250: see docs/memory-measured.md
     assert stated
     assert max(abs(e) for e in stated.values()) <= 0.01
 
