@@ -1,4 +1,4 @@
-"""Published peaks and times of Whisper, none of which was fitted: memory is met, speed is not, and the pages say so."""
+"""Published peaks and times of Whisper, none of which was fitted: how far memory and speed are met, as the pages say."""
 
 import csv
 import statistics
@@ -33,15 +33,24 @@ def both(book, row):
 
 
 def test_memory_is_within_13_per_cent(found):
-    errors = [abs(memory.peak.likely / MIB / float(row["memory_mib"]) - 1) for row, memory, _ in found]
+    seen = [(memory, float(row["memory_mib"])) for row, memory, _ in found if row["memory_mib"]]
+    errors = [abs(memory.peak.likely / MIB / measured - 1) for memory, measured in seen]
     assert statistics.median(errors) < 0.07
     assert max(errors) < 0.13
 
 
-def test_times_are_too_short_by_a_factor_of_up_to_twelve(found):
-    """The page of speed says that host work of a window and rules on time marks are not counted."""
-    factors = [
-        float(row["seconds"]) * speed.serving.audio_s_per_s.likely / float(row["audio_s"]) for row, _, speed in found
-    ]
-    assert all(1 < factor < 12 for factor in factors)
-    assert 2 < statistics.median(factors) < 4
+def factors(found):
+    """Measured over estimated seconds."""
+    return [float(row["seconds"]) * s.serving.audio_s_per_s.likely / float(row["audio_s"]) for row, _, s in found]
+
+
+def test_times_are_met_as_told_half_as_long_again_in_the_median(found):
+    """What the page of speed says."""
+    assert all(0.7 < factor < 3.5 for factor in factors(found))
+    assert 1 < statistics.median(factors(found)) < 1.6
+
+
+def test_four_of_five_published_runs_are_in_the_range(found):
+    paces = [(float(row["audio_s"]) / float(row["seconds"]), s.serving.audio_s_per_s) for row, _, s in found]
+    held = sum(span.low <= pace <= span.high for pace, span in paces)
+    assert held >= 0.8 * len(paces)

@@ -6,11 +6,12 @@ from tests.memory.test_encoder_decoder import BART, FLAN, LARGE, TURBO, work
 from rackrate.evidence import Unknown
 from rackrate.facts import bundled
 from rackrate.memory.estimate import estimate as memory_of
-from rackrate.speed.decode import cache_read_bytes, decode_step_s, sequences_in_pass
+from rackrate.speed.decode import cache_read_bytes, decode_step_s, host_s, reordered_bytes, sequences_in_pass
 from rackrate.speed.estimate import estimate
 from rackrate.speed.prefill import attention_flop, matrix_flop, prefill_s
 from rackrate.speed.replica import replica
 from rackrate.speed.roofs import roofs
+from rackrate.speed.serving import reading_s, steps_of
 from rackrate.speed.simulation.run import server
 from rackrate.workload.layout import Layout
 
@@ -77,7 +78,17 @@ def test_beams_are_sequences_of_their_own_that_may_share_a_source(book, card):
     assert cache_read_bytes(shared, 10, 1564) == pytest.approx(each * (10 * 64 + 2 * 1500))
 
 
-def test_an_hour_of_sound_is_120_windows(book, card):
+@pytest.mark.parametrize(
+    ("engine", "concurrency", "windows"),
+    [("faster-whisper", 1, 134), ("faster-whisper", 8, 120), ("transformers", 8, 180)],
+)
+def test_windows_of_an_hour_overlap_as_the_engine_makes_them(book, engine, concurrency, windows):
+    """One by one each starts where the last whole segment ended; chunks of a pipeline overlap by a sixth on either side."""
+    found = work(book, LARGE, engine=engine, audio_seconds=3600, concurrency=concurrency).serving
+    assert found.windows == windows
+
+
+def test_an_hour_of_sound_is_its_windows(book, card):
     window, hour = (speed(book, card, work(book, LARGE, audio_seconds=n)).serving for n in (30, 3600))
     assert hour.requests_per_s.likely == pytest.approx(window.requests_per_s.likely / 120)
     assert hour.audio_s_per_s.likely == pytest.approx(window.audio_s_per_s.likely)
@@ -86,9 +97,48 @@ def test_an_hour_of_sound_is_120_windows(book, card):
     assert started.audio_s_per_s.likely == pytest.approx(window.audio_s_per_s.likely * 31 / 60)
 
 
+def test_a_short_sound_says_less(book):
+    assert work(book, LARGE, audio_seconds=30).serving.output_tokens == 128
+    assert work(book, LARGE, audio_seconds=10).serving.output_tokens == 43
+
+
+def test_beams_put_what_they_keep_apart_in_order(book, card):
+    shared, apart, lone = (
+        one(book, card, work(book, LARGE, engine=name, beams=beams))
+        for name, beams in (("faster-whisper", 5), ("transformers", 5), ("transformers", 1))
+    )
+    each = 2 * 5 * 32 * 2 * 1280 * 2
+    assert reordered_bytes(shared, 5, 1564) == each * 64
+    assert reordered_bytes(apart, 5, 1564) == each * 1564
+    assert reordered_bytes(lone, 1, 1564) == 0
+
+
+def test_a_layer_with_cross_attention_launches_more_and_a_search_too(book, card):
+    graphs = one(book, card, work(book, LARGE, engine="faster-whisper"))
+    assert graphs.launches.layer == 1.6
+    assert graphs.encoder.launches.layer == 1
+    eager, searching = (one(book, card, work(book, LARGE, engine="transformers", beams=n)) for n in (1, 5))
+    assert eager.encoder.launches.layer < eager.launches.layer < searching.launches.layer < 1
+    assert host_s(searching, 5) - host_s(eager, 1) > 2 * (searching.launches.outside - eager.launches.outside) * 3.3e-4
+    flan = one(book, card, work(book, FLAN, engine="transformers"))
+    assert flan.launches.layer > 1
+
+
+def test_a_static_batch_of_windows_waits_for_the_longest(book, card):
+    static, refilled = (one(book, card, work(book, LARGE, engine=name)) for name in ("faster-whisper", "vllm"))
+    serving = work(book, LARGE).serving
+    assert steps_of(static, 1, serving) == steps_of(refilled, 8, serving) == 128
+    assert steps_of(static, 8, serving) == pytest.approx(128 * 1.408, rel=1e-3)
+
+
+def test_sound_is_decoded_on_the_host(book, card):
+    made, serving = one(book, card, work(book, LARGE)), work(book, LARGE).serving
+    assert reading_s(made, 2, serving) - prefill_s(made, 2, 1500) == pytest.approx(2 * 30 * 0.003)
+
+
 def test_ranges_are_wide_and_no_text_model_transcribes(book, card):
     found = speed(book, card, work(book, LARGE)).serving
-    assert found.requests_per_s.likely / found.requests_per_s.low == pytest.approx(2)
+    assert found.requests_per_s.likely / found.requests_per_s.low == pytest.approx(2.5)
     assert speed(book, card, work(book, FLAN, engine="transformers")).serving.audio_s_per_s is None
 
 

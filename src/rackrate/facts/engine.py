@@ -114,7 +114,8 @@ class ServingPolicy(Value, frozen=True, kw_only=True):
     padded to groups of equal size. ``cache_types``: what the cache can be kept in
     beside the plain types; ``cache_mixes``: keys and values in different ones.
     ``default_beams``: of the search of an encoder-decoder; ``shares_source``: its
-    beams share one cache of what the encoder made.
+    beams share one cache of what the encoder made. ``lone_window_s``, ``batched_window_s``: seconds of
+    sound by which one window is behind the one before, read one by one and many at a time.
 
     Speculative decoding: ``draft_tokens`` that a draft model guesses unless told
     (0: the engine has none, or they are not counted). ``draft_stage``: where the
@@ -174,6 +175,8 @@ class ServingPolicy(Value, frozen=True, kw_only=True):
     draft_vocabulary: int = 0
     draft_cache_plain: bool = False
     draft_contexts: bool = False
+    lone_window_s: float = 30.0
+    batched_window_s: float = 30.0
     source: str = ""
 
 
@@ -285,7 +288,8 @@ class SpeedPolicy(Value, frozen=True, kw_only=True):
     stages of a layer split work on the next piece of a prompt before the last
     one is done with the piece before (0: all of them). ``early_rocm``: kernels and
     collectives for other makers' cards are those of 2024. ``cache_per_head``:
-    attention reads the cache once for each query head that shares it. ``measured_on``: kinds of
+    attention reads the cache once for each query head that shares it. ``crossed_launches``: kernels of a
+    decoder's layer that also attends to an encoder, over those of a layer that does not. ``measured_on``: kinds of
     cards (compute capabilities, other makers) with published rows of inference.
     """
 
@@ -309,6 +313,7 @@ class SpeedPolicy(Value, frozen=True, kw_only=True):
     split_stages: int = 0
     early_rocm: bool = False
     cache_per_head: bool = False
+    crossed_launches: float = 1.5
     measured_on: frozenset[str] = frozenset()
 
 

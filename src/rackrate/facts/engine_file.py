@@ -35,7 +35,7 @@ _SERVING = {
     "keeps_batch_buffers", "layer_groups", "large_graph_gib", "cache_types", "cache_mixes",
     "stacks_experts", "loads_tables", "padded_formats", "padding", "loads_towers", "split_k",
     "default_beams", "shares_source", "square_mask", "expands_on_read", "draft_tokens", "draft_stage",
-    "draft_vocabulary", "draft_cache_plain", "draft_contexts",
+    "draft_vocabulary", "draft_cache_plain", "draft_contexts", "lone_window_s", "batched_window_s",
 }  # fmt: skip
 _CACHE_TYPE = {
     "id", "bits", "scale_bits", "group", "block", "residual_tokens", "layer_copies", "latents", "all_full",
@@ -53,7 +53,7 @@ _SPEED = {
     "host", "launch_us_per_layer", "decode_bandwidth", "cache_bandwidth", "prefill_flop", "train_flop",
     "quantised_kernel", "spread", "source", "vector_kernels", "hopper_attention", "stage_chunks", "train_spread",
     "attention_flop", "unpack_flop", "sequence_us", "split_stages", "measured_on",
-    "early_rocm", "step_us", "cache_per_head",
+    "early_rocm", "step_us", "cache_per_head", "crossed_launches",
 }  # fmt: skip
 _SCHEDULING = {
     "order", "step_tokens", "large_step_tokens", "cuts_prompts", "reserved_output", "kept_free", "keeps_prefixes",
@@ -291,6 +291,8 @@ def _serving(part: Section) -> ServingPolicy:
         draft_vocabulary=int(part.number_or("draft_vocabulary", 0)),
         draft_cache_plain=part.flag_or("draft_cache_plain"),
         draft_contexts=part.flag_or("draft_contexts"),
+        lone_window_s=part.number_or("lone_window_s", 30.0),
+        batched_window_s=part.number_or("batched_window_s", 30.0),
         source=part.text("source"),
     )
 
@@ -376,6 +378,7 @@ def _speed(part: Section) -> SpeedPolicy:
         step_s=part.number_or("step_us", 0.0) * 1e-6,
         cache_per_head=part.flag_or("cache_per_head"),
         early_rocm=part.flag_or("early_rocm"),
+        crossed_launches=part.number_or("crossed_launches", 1.5),
         sequence_s=part.number_or("sequence_us", 0.0) * 1e-6,
         source=part.text("source"),
     )

@@ -36,7 +36,8 @@ def decode_terms(replica: Replica, batch: float, context_tokens: float) -> dict[
         Bound.BANDWIDTH: weights_s(replica, passing),
         Bound.COMPUTE: 2 * (replica.multiplied_params + grouped_loss(replica)) * passing / replica.flop_per_s,
         Bound.CACHE_BANDWIDTH: cache_read_bytes(replica, passing, context_tokens) / (bandwidth * replica.cache_share)
-        + elementwise_s(replica, passing),
+        + elementwise_s(replica, passing)
+        + reordered_bytes(replica, passing, context_tokens) / (bandwidth * STREAM_SHARE),
         Bound.HOST: host_s(replica, passing),
         Bound.COMMUNICATION: _communication_s(replica, passing),
     }
@@ -103,9 +104,23 @@ def cache_read_bytes(replica: Replica, batch: float, context_tokens: float) -> f
     return batch * replica.cache_layer_bytes * attended_layer_tokens(replica.model, context)
 
 
+def reordered_bytes(replica: Replica, batch: float, context_tokens: float) -> float:
+    """Bytes that a search among beams moves in each step to put its caches in their order: all, read and written.
+
+    What the beams have written and what each has of the encoder's; not what they share
+    (huggingface/transformers cache_utils.py, EncoderDecoderCache.reorder_cache; OpenNMT/CTranslate2
+    src/layers/decoder.cc, Decoder::gather_state).
+    """
+    if replica.beams <= 1:
+        return 0.0
+    apart = context_tokens - (replica.source_tokens if replica.source_copies < replica.beams else 0)
+    return 2 * batch * replica.cache_layer_bytes * attended_layer_tokens(replica.model, max(0.0, apart))
+
+
 def launch_s(replica: Replica) -> float:
     """Seconds that the host needs to launch one pass, at the engine's own time a layer."""
-    return replica.layers * replica.policy.launch_s_per_layer * (_kernels(replica) if replica.eager else 1.0)
+    layers = replica.layers * replica.launches.layer + replica.launches.outside
+    return layers * replica.policy.launch_s_per_layer * (_kernels(replica) if replica.eager else 1.0)
 
 
 def host_s(replica: Replica, sequences: float) -> float:
@@ -117,7 +132,8 @@ def host_s(replica: Replica, sequences: float) -> float:
     found = mechanisms.FITTED
     if not replica.eager:
         return launch_s(replica) + replica.policy.step_s + replica.policy.sequence_s * sequences
-    return replica.layers * found.eager_launch_s * _kernels(replica) * (found.server_host if replica.server_host else 1)
+    layers = replica.layers * replica.launches.layer + replica.launches.outside
+    return layers * found.eager_launch_s * _kernels(replica) * (found.server_host if replica.server_host else 1)
 
 
 def _kernels(replica: Replica) -> float:

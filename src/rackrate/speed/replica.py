@@ -19,7 +19,7 @@ from rackrate.speed import mechanisms
 from rackrate.speed.communication import Link, link
 from rackrate.speed.flops import multiplied_params
 from rackrate.speed.roofline import Rates, rates
-from rackrate.speed.sides import Side, decoder_side, encoder_side
+from rackrate.speed.sides import PLAIN, QUANTISED, Launches, Side, decoder_side, eager_launches, encoder_side
 from rackrate.speed.towers import image_flop_per_token
 from rackrate.values import Value, replace
 from rackrate.workload.layout import Layout
@@ -67,6 +67,8 @@ class Replica(Value, frozen=True, kw_only=True):
     sequence and keeps ``source_copies`` of what was made of ``source_tokens``;
     ``encoder`` is the other side, which reads. A ``draft`` model on the same cards
     makes ``guesses`` before each step, each taken with the chance ``acceptance_rate``.
+    ``launches``: kernels of a pass, relative to a decoder alone.
+    ``refills``: a request that ends makes room for the next (continuous batching).
     """
 
     model: Model
@@ -95,6 +97,8 @@ class Replica(Value, frozen=True, kw_only=True):
     draft: Replica | None = None
     guesses: int = 0
     acceptance_rate: float = 0.0
+    launches: Launches = PLAIN
+    refills: bool = True
     times: Times = EXPECTED
 
     @property
@@ -282,9 +286,12 @@ def _two_sided(one: Replica, workload: Workload, engine: Engine) -> Replica:
     assert serving is not None
     reads, writes = encoder_side(one.model, one.weights), decoder_side(one.model, one.weights)
 
-    def of(side: Side) -> Replica:
+    def of(side: Side, *, decodes: bool) -> Replica:
+        crossed = engine.speed.crossed_launches if decodes else 1.0
+        graphs = Launches(layer=crossed * QUANTISED.get(one.weights.id, 1.0))
         return replace(
             one,
+            launches=eager_launches(one.model, serving.beams, decodes=decodes) if one.eager else graphs,
             model=side.model,
             read_bytes=side.read_bytes,
             expert_bytes=0.0,
@@ -292,10 +299,11 @@ def _two_sided(one: Replica, workload: Workload, engine: Engine) -> Replica:
         )
 
     return replace(
-        of(writes),
-        encoder=of(reads),
+        of(writes, decodes=True),
+        encoder=of(reads, decodes=False),
         beams=serving.beams,
         source_tokens=serving.prompt_tokens,
+        refills=engine.serving is None or engine.serving.continuous_batching,
         source_copies=source_copies(serving, engine.serving) if engine.serving is not None else 1,
     )
 

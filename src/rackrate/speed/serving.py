@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from rackrate.evidence import Range, Unknown
 from rackrate.facts.engine import Engine
 from rackrate.memory.estimate_types import CacheRoom
@@ -9,7 +11,7 @@ from rackrate.speed.estimate_types import Bound, ServingSpeed, longest
 from rackrate.speed.guessing import least_bytes, least_flop, round_s, round_terms, token_s
 from rackrate.speed.prefill import matrix_flop, prefill_s, prefill_terms, stages_at_once
 from rackrate.speed.replica import Replica
-from rackrate.workload.workload import Serving
+from rackrate.workload.workload import WINDOW_S, Serving
 
 FRONT_END_S = Range(0.005, 0.010, 0.030)
 """HTTP, tokenising and scheduling before the first token, seconds.
@@ -19,12 +21,26 @@ median (SpareCores/sc-inspector-data, vLLM 0.22 and 0.27).
 """
 
 
+SOUND_S = 0.003
+"""Seconds of host work for a second of sound, one window after the other: decoded to samples, made a spectrogram.
+
+Assumed: NumPy's Fourier transforms of 100 frames of 400 samples and 80 bands take 0.4 to 1.7 ms on one core,
+decoders of compressed sound a few hundred times less than it lasts (SYSTRAN/faster-whisper
+faster_whisper/feature_extractor.py, audio.py).
+"""
+
+
+WINDOWS_DIFFER = 0.2
+"""Standard deviation of the tokens of a window over their mean, in speech that goes on: assumed."""
+
+
 def reading_s(replica: Replica, sequences: float, serving: Serving) -> float:
     """Seconds to read the prompts of ``sequences`` requests, but for a prefix that all share and the cache keeps.
 
-    A draft model reads them too.
+    Sound is decoded before, on the host. A draft model reads them too.
     """
-    own = prefill_s(replica, sequences, serving.read_tokens, serving.shared_prefix_tokens)
+    sound = 0.0 if serving.audio_seconds is None else SOUND_S * WINDOW_S * sequences
+    own = sound + prefill_s(replica, sequences, serving.read_tokens, serving.shared_prefix_tokens)
     return own if replica.draft is None else own + reading_s(replica.draft, sequences, serving)
 
 
@@ -38,7 +54,18 @@ def cycle_s(replica: Replica, batch: float, serving: Serving) -> float:
     """
     context = serving.prompt_tokens + serving.output_tokens / 2
     step = token_s(replica, batch, context)
-    return reading_s(replica, batch, serving) + serving.output_tokens * step
+    return reading_s(replica, batch, serving) + steps_of(replica, batch, serving) * step
+
+
+def steps_of(replica: Replica, batch: float, serving: Serving) -> float:
+    """Steps until ``batch`` requests are written: as many as one has tokens, in a static batch of sound as the longest.
+
+    Windows differ in how much is said: ``1 + 0.2 sqrt(2 ln b)`` times the mean, the expected maximum of b
+    normal values (David and Nagaraja, Order Statistics, 2003, section 10.5); 0.2 is assumed.
+    """
+    static = serving.audio_seconds is not None and not replica.refills
+    longest = 1 + WINDOWS_DIFFER * math.sqrt(2 * math.log(max(1.0, batch))) if static else 1.0
+    return serving.output_tokens * longest
 
 
 def sequences_held(room: CacheRoom | None, serving: Serving, engine: Engine) -> int | Unknown:
@@ -152,7 +179,9 @@ def served(replica: Replica, asked: int, held: int, serving: Serving) -> Serving
     in_flight = min(asked, held * replica.layout.data)
     _, batch = spread_over(replica, in_flight)
     rate = requests_per_s(replica, in_flight, serving)
-    steps = serving.output_tokens * token_s(replica, batch, serving.prompt_tokens + serving.output_tokens / 2)
+    steps = steps_of(replica, batch, serving) * token_s(
+        replica, batch, serving.prompt_tokens + serving.output_tokens / 2
+    )
     generating = max(steps, cycle_s(replica, batch, serving) - reading_s(replica, 1, serving))
     first = first_token_s(replica, batch, serving).shifted((asked - in_flight) / 2 / rate)
     return ServingSpeed(

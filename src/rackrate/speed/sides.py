@@ -4,12 +4,52 @@ from __future__ import annotations
 
 from rackrate.facts.formats import WeightFormat
 from rackrate.facts.model import Model
-from rackrate.memory.weights import attention_params, key_width, matrices_per_mlp, query_width
+from rackrate.memory.traits import biases_scores
+from rackrate.memory.weights import attention_params, is_gated, key_width, matrices_per_mlp, query_width
 from rackrate.values import Value, replace
 
 _BOTH_WAYS = "full (bidirectional, no KV cache)"
 _KERNEL = 3
 """Frames under a kernel of Whisper's convolutions, of which the first runs at twice as many places as the second."""
+
+
+_PLAIN, _BIASED_GATE = 36, 9
+"""Operations of a layer of Llama as transformers runs it, of which the launch time was fitted; and of T5's gate.
+
+Counted on tiny models (transformers 5.24, operations that launch a kernel, one token at a time).
+"""
+
+_ENCODED, _DECODED = {False: 12, True: 23}, {False: 21, True: 35}
+"""The same of a layer of either side, without and with biased scores (T5)."""
+
+_REORDERED, _OUTSIDE, _SEARCHED = 4, 45, 110
+"""The same: copies that put a layer's caches in the order of beams; of a step outside the layers, and with beams."""
+
+
+class Launches(Value, frozen=True, kw_only=True):
+    """Kernels of a pass, in layers of a decoder alone: of each layer, and outside the layers."""
+
+    layer: float = 1.0
+    outside: float = 0.0
+
+
+PLAIN = Launches()
+"""A decoder alone, of which launch times were fitted with all that is outside its layers."""
+
+
+def eager_launches(model: Model, beams: int, *, decodes: bool) -> Launches:
+    """What transformers launches in a pass of one side."""
+    biased = biases_scores(model)
+    gate = _BIASED_GATE if biased and is_gated(model) else 0
+    if not decodes:
+        return Launches(layer=(_ENCODED[biased] + gate) / _PLAIN)
+    searched = beams > 1
+    layer = _DECODED[biased] + gate + (_REORDERED if searched else 0)
+    return Launches(layer=layer / _PLAIN, outside=(_SEARCHED if searched else _OUTSIDE) / _PLAIN)
+
+
+QUANTISED = {"ct2-int8": 39 / 33}
+"""Kernels of a layer that quantises inputs and scales outputs back, over 16 bits (CTranslate2 layers/common.cc)."""
 
 
 class Side(Value, frozen=True, kw_only=True):

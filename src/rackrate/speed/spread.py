@@ -28,8 +28,9 @@ EAGER_SPREAD = 0.25
 """The same of decode where the host launches kernel by kernel: hosts differ."""
 
 
-TWO_SIDED_SPREAD = 1.0
-"""The same of every phase of an encoder-decoder: no published row was fitted, a factor of two either way."""
+TWO_SIDED_SPREAD = 1.5
+"""The same of every phase of an encoder-decoder, to which no number was fitted: a factor of 2.5 either way holds four
+of five of the published runs of Whisper (tests/golden/whisper-measured.csv)."""
 
 PACKED_SPREAD = 0.35
 """The same of decode with weights under 8 bits outside llama.cpp: kernels differ by engine and version."""

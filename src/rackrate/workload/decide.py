@@ -27,6 +27,7 @@ from rackrate.workload.workload import (
     Task,
     Training,
     Use,
+    windows_of,
 )
 
 _TOKENS_PER_PRETRAIN_STEP = 2**21  # GPT-3 6.7B and 13B: arXiv 2005.14165, table 2.1
@@ -199,7 +200,7 @@ def decide_serving(draft: Draft, chosen: Chosen, *, online: bool) -> Serving:
     if rate is None:
         concurrency = _usual_concurrency(draft, chosen.engine, online=online)
     else:
-        windows = math.ceil((draft.number("serving.audio_seconds") or 1) / WINDOW_S) if sounds else 1
+        windows = windows_of(draft.number("serving.audio_seconds") or 0.0, WINDOW_S) if sounds else 1
         times = windows * (first_s or _FIRST_TOKEN_S), token_s or _S_PER_OUTPUT_TOKEN
         flying = requests_in_flight(rate, *times, output * windows)
         concurrency = draft.choose("serving.concurrency", flying, "little_law")
@@ -220,6 +221,7 @@ def decide_serving(draft: Draft, chosen: Chosen, *, online: bool) -> Serving:
         encoded=chosen.model.is_encoder_decoder,
         beams=_beams(draft, chosen),
         audio_seconds=draft.choose("serving.audio_seconds", float(WINDOW_S), "one_window") if sounds else None,
+        window_step_s=_window_step_s(chosen.engine, concurrency),
     )
     return _cached(draft, chosen, _prefixed(draft, chosen, serving))
 
@@ -230,6 +232,14 @@ def _beams(draft: Draft, chosen: Chosen) -> int:
         return 1
     usual = chosen.engine.serving.default_beams if chosen.engine.serving is not None else 1
     return draft.choose("serving.beams", usual, "engine_beams")
+
+
+def _window_step_s(engine: Engine, concurrency: int) -> float:
+    """Seconds of sound by which a window is behind the one before."""
+    policy = engine.serving
+    if policy is None:
+        return WINDOW_S
+    return policy.lone_window_s if concurrency == 1 else policy.batched_window_s
 
 
 def _window_tokens(draft: Draft, chosen: Chosen) -> tuple[int, int, int]:
@@ -245,7 +255,8 @@ def _window_tokens(draft: Draft, chosen: Chosen) -> tuple[int, int, int]:
     model, policy = chosen.model, chosen.engine.serving
     most, positions = model.max_context or _WINDOW_TOKENS, model.encoder_positions or 0
     longest = draft.number("serving.context_tokens") or most
-    output = draft.choose("serving.output_tokens", min(_OUTPUT_TOKENS, int(longest)), "spoken_window")
+    spoken = math.ceil(_OUTPUT_TOKENS * min(1.0, (draft.number("serving.audio_seconds") or WINDOW_S) / WINDOW_S))
+    output = draft.choose("serving.output_tokens", max(1, min(spoken, int(longest))), "spoken_window")
     lone = (draft.number("serving.concurrency") or 1) == 1 or (policy is not None and policy.default_context == "model")
     usual, why = (max(most, output), "longest_transcript") if lone else (output, "prompt_and_output")
     planned = draft.choose("serving.context_tokens", usual, why)

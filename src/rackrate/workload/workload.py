@@ -167,6 +167,11 @@ class DraftModel(Value, frozen=True, kw_only=True):
     acceptance_rate: float | None = None
 
 
+def windows_of(audio_seconds: float, step_s: float) -> int:
+    """Windows of ``audio_seconds``, each ``step_s`` behind the one before: ``1 + (seconds - 30) / step``."""
+    return 1 + max(0, math.ceil((audio_seconds - WINDOW_S) / step_s))
+
+
 class Serving(Value, frozen=True, kw_only=True):
     """Sizes of an inference job.
 
@@ -186,7 +191,8 @@ class Serving(Value, frozen=True, kw_only=True):
     ``encoded``: the model has an encoder, whose positions ``prompt_tokens``
     count, and its cache grows with what the decoder writes alone. ``beams`` are
     written at a time for each sequence. ``audio_seconds`` of a request are read
-    in windows, one after the other: all other sizes are then of one window.
+    in windows, one after the other, each ``window_step_s`` behind the one before:
+    all other sizes are then of one window.
     """
 
     online: bool
@@ -208,6 +214,7 @@ class Serving(Value, frozen=True, kw_only=True):
     encoded: bool = False
     beams: int = 1
     audio_seconds: float | None = None
+    window_step_s: float = WINDOW_S
     shared_prefix_tokens: int = 0
     draft: DraftModel | None = None
 
@@ -226,7 +233,7 @@ class Serving(Value, frozen=True, kw_only=True):
     @property
     def windows(self) -> int:
         """Windows that one request is read in; 1 where it is not sound."""
-        return 1 if self.audio_seconds is None else max(1, math.ceil(self.audio_seconds / WINDOW_S))
+        return windows_of(self.audio_seconds or 0.0, self.window_step_s)
 
     @property
     def read_tokens(self) -> int:
