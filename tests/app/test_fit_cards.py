@@ -5,6 +5,8 @@ from decimal import Decimal
 import pytest
 
 from rackrate import api
+from rackrate.app.context import context
+from rackrate.evidence import Unknown
 from rackrate.problems import Refused
 
 LLAMA7, LLAMA70, DEEPSEEK = "meta-llama/Llama-2-7b-hf", "meta-llama/Meta-Llama-3.1-70B", "deepseek-ai/DeepSeek-V3"
@@ -57,6 +59,17 @@ def test_what_nothing_holds_is_answered_for_the_largest_card():
     assert found.verdict == "does_not_fit"
     assert found.cheapest == []
     assert assumed(found)["limits.gpus"].why == "largest_rented"
+
+
+def test_a_card_that_nobody_rents_out_is_no_answer():
+    """The card with most memory in the facts is announced only."""
+    cards = context().book.accelerators.values()
+    announced = max(
+        (card for card in cards if not isinstance(card.memory_total_bytes, Unknown)), key=lambda c: c.memory_total_bytes
+    )
+    assert announced.id == "mi455x-432"
+    found = api.fit({"model": DEEPSEEK, "task": "full_finetune"})
+    assert found.accelerator != announced.id
 
 
 def test_several_names_are_refused():

@@ -99,7 +99,7 @@ def _largest(estimator: Estimator) -> Accelerator:
         if can_do(question.workload, question.engine, card)
         and _wanted(estimator, card)
         and not isinstance(card.memory_total_bytes, Unknown)
-        and len(question.offers.surely(card.id))
+        and question.offers.surely(card.id).any()
     ]
     if not able:
         action = "name one with --gpu, or ask for fewer properties; `rackrate gpu` lists all"

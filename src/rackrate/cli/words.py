@@ -143,6 +143,7 @@ PHASES = {
     "loss": "loss",
     "backward": "backward",
     "step": "optimizer step",
+    "save": "checkpoint save",
     "encode": "encoding",
     "denoise": "denoising",
     "picture": "VAE decoding",

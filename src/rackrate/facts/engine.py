@@ -224,6 +224,9 @@ class TrainingPolicy(Value, frozen=True, kw_only=True):
     1 and 2 reduce gradients, whole from the start (0: no larger than what is
     trained). ``saves_modules``: whole modules can be trained
     beside adapters, as copies in the type of the base. ``other_losses`` and
+    ``savings``: how weights that ZeRO 3 divides are saved, the usual way first:
+    ``shards``, ``gathered`` one by one in the host's memory, or whole ``on_card``;
+    ``saves_adapters_alone``: the frozen base is left out then.
     ``offloads``: what the engine can be told to do beside its own way, from the
     least that it costs to the most.
     """
@@ -259,6 +262,8 @@ class TrainingPolicy(Value, frozen=True, kw_only=True):
     saves_modules: bool = False
     other_losses: tuple[str, ...] = ()
     offloads: tuple[str, ...] = ()
+    savings: tuple[str, ...] = ()
+    saves_adapters_alone: bool = False
     held_logit_bytes: float = 0.0
     gathers_stage: bool = False
     grouped_scores: bool = False

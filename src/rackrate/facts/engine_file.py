@@ -47,7 +47,8 @@ _TRAINING = {
     "keeps_batch", "quantises_head", "unpacked_bytes", "zeroes_gradients", "chunked_bytes", "eager_context",
     "reserved_over_moving", "stream_pools", "checkpoints_on_host", "upcasts",
     "fused_layers", "writes_over", "gradient_bytes", "full_bytes", "bucket_elements", "fused_norms", "hub_code",
-    "saves_modules", "other_losses", "offloads", "held_logit_bytes", "gathers_stage", "grouped_scores",
+    "saves_modules", "savings", "saves_adapters_alone", "other_losses", "offloads",
+    "held_logit_bytes", "gathers_stage", "grouped_scores",
 }  # fmt: skip
 _SPEED = {
     "host", "launch_us_per_layer", "decode_bandwidth", "cache_bandwidth", "prefill_flop", "train_flop",
@@ -350,6 +351,8 @@ def _training(part: Section) -> TrainingPolicy:
         saves_modules=part.flag_or("saves_modules"),
         other_losses=part.texts("other_losses"),
         offloads=part.texts("offloads"),
+        savings=part.texts("savings"),
+        saves_adapters_alone=part.flag_or("saves_adapters_alone"),
         held_logit_bytes=part.number_or("held_logit_bytes", 0.0),
         gathers_stage=part.flag_or("gathers_stage"),
         grouped_scores=part.flag_or("grouped_scores"),

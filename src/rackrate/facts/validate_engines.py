@@ -23,6 +23,8 @@ ZERO_STAGES = frozenset({1, 2, 3})
 LOSSES = frozenset({"full", "chunked", "fused"})
 ATTENTIONS = frozenset({"flash", "eager"})
 OFFLOADS = frozenset({"activations", "optimizer", "parameters"})
+SAVINGS = frozenset({"shards", "gathered", "on_card"})
+DRAFT_STAGES = frozenset({"", "last", "split"})
 SHARES_OF = frozenset({"total", "static", "free"})
 
 _CACHE_BITS = (1.0, 16.0)
@@ -136,10 +138,12 @@ def _capability(name: str, found: tuple[int, int] | None) -> Iterator[Finding]:
 def _policy_words(name: str, found: Engine) -> Iterator[Finding]:
     serving, training = found.serving, found.training
     words = [("serving.share_of", serving.share_of, SHARES_OF)] if serving else []
+    words += [("serving.draft_stage", serving.draft_stage, DRAFT_STAGES)] if serving else []
     if training:
         words += [("training.loss", training.loss, LOSSES), ("training.attention", training.attention, ATTENTIONS)]
         words += [("training.other_losses", loss, LOSSES) for loss in training.other_losses]
         words += [("training.offloads", what, OFFLOADS) for what in training.offloads]
+        words += [("training.savings", how, SAVINGS) for how in training.savings]
     for key, word, known in words:
         if word not in known:
             yield _fault(Code.UNKNOWN_NAME, f"{name} {key}", word, f"one of {', '.join(sorted(known))}")

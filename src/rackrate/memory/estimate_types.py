@@ -19,6 +19,7 @@ class Phase(StrEnum):
     LOSS = "loss"
     BACKWARD = "backward"
     STEP = "step"
+    SAVE = "save"
     ENCODE = "encode"
     DENOISE = "denoise"
     PICTURE = "picture"

@@ -9,7 +9,7 @@ from rackrate.evidence import Range
 from rackrate.memory.estimate_types import Component, Phase, Verdict
 
 SERVING = (Phase.PREFILL, Phase.DECODE)
-TRAINING = (Phase.FORWARD, Phase.LOSS, Phase.BACKWARD, Phase.STEP)
+TRAINING = (Phase.FORWARD, Phase.LOSS, Phase.BACKWARD, Phase.STEP, Phase.SAVE)
 ALWAYS = (Phase.ALWAYS,)
 
 _ALWAYS = Phase.ALWAYS  # a member of an enum is slow to look up in a loop

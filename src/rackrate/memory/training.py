@@ -10,6 +10,7 @@ from rackrate.memory.layer_pass import FP32_BYTES, Pass, element_bytes
 from rackrate.memory.overhead import COLLECTIVE_BYTES, UNNAMED, OnCard
 from rackrate.memory.phases import TRAINING, by_phase, highest, part, verdict
 from rackrate.memory.saved_modules import Saved, saved_modules
+from rackrate.memory.saving import saving_parts
 from rackrate.memory.stages import Stage, stages
 from rackrate.memory.training_passes import activation_parts, loss_parts
 from rackrate.memory.training_states import (
@@ -58,7 +59,8 @@ def training_demand(workload: Workload, layout: Layout, engine: Engine) -> Train
         states = state_parts(setting)
         if isinstance(states, Unknown):
             return states
-        parts = (*weight_parts(setting), *states, *activation_parts(setting), *loss_parts(setting))
+        held = (*weight_parts(setting), *states, *activation_parts(setting), *loss_parts(setting))
+        parts = (*held, *saving_parts(setting))
         found.append(_with_slack(parts, setting))
     return TrainingDemand(stages=tuple(found), eager_context=policy.eager_context)
 

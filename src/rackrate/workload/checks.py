@@ -82,7 +82,7 @@ OF_TEXT = (
     *("training.sequence_tokens", "training.tokens", "training.mean_tokens", "training.packed", "training.loss"),
     *("training.checkpoint_every", "training.evaluate_every", "training.eval_tokens", "measured"),
     *("training.attention", "training.compiled", "training.step_in_backward", "training.offload", "training.dora"),
-    *("training.pure_16bit", "training.modules_to_save"),
+    *("training.pure_16bit", "training.modules_to_save", "training.saving"),
 )
 """Keys of training that mean nothing, or are not modelled, for a model that makes images."""
 

@@ -76,6 +76,7 @@ def decide_training(draft: Draft, task: Task, chosen: Chosen) -> Training:
         target_tokens=_target_tokens(draft, chosen.model) if chosen.model.is_encoder_decoder and not reads else 0,
         source_positions=reads,
         modules_to_save=_modules_to_save(draft, chosen),
+        saving=_saving(draft, chosen),
         offload=(draft.text("training.offload") or "").removeprefix("none"),
         checkpoint_every=draft.constant("training.checkpoint_every", int),
         evaluate_every=draft.constant("training.evaluate_every", int),
@@ -182,6 +183,21 @@ def _modules_to_save(draft: Draft, chosen: Chosen) -> tuple[str, ...]:
             "choose one of them, or leave it out",
         )
     return tuple(sorted(said))
+
+
+def _saving(draft: Draft, chosen: Chosen) -> str:
+    """How divided weights are saved; a way that the engine does not have leaves a finding."""
+    said, policy = draft.text("training.saving") or "", chosen.engine.training
+    able = policy.savings if policy is not None else ()
+    if said and said not in able:
+        draft.problem(
+            "training.saving",
+            Code.CONFLICT,
+            f"{said} with {chosen.engine.id}",
+            f"a way in which it saves divided weights: {', '.join(able) or 'none, for it divides none'}",
+            "choose one of them, or leave it out",
+        )
+    return said
 
 
 # ---------------------------------------------------------------- inference

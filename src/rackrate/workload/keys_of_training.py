@@ -298,6 +298,24 @@ HOW_TRAINED = (
         known_as=("cpu_offload", "offload_optimizer", "enable_activation_offloading", "fsdp_offload_params"),
     ),
     Key(
+        path="training.saving",
+        kind="choice",
+        flag="--saving",
+        choices=("shards", "gathered", "on_card"),
+        spellings={
+            "sharded": "shards",
+            "sharded_state_dict": "shards",
+            "full_state_dict": "gathered",
+            "full": "gathered",
+        },
+        scope="training",
+        rule="the engine's usual way",
+        help="How weights that cards share are saved: each card its part, put together tensor by tensor in the host's "
+        "memory, or whole on the card that writes.",
+        example="gathered",
+        known_as=("fsdp_state_dict_type", "state_dict_type", "stage3_gather_16bit_weights_on_model_save"),
+    ),
+    Key(
         path="training.cached",
         kind="choice",
         flag="--cached",

@@ -74,6 +74,7 @@ def _training(training: Training, *, adapters: bool) -> dict[str, Setting | None
         "training.eval_tokens": training.eval_tokens or None,
         "training.target_tokens": training.target_tokens or None,
         "training.modules_to_save": list(training.modules_to_save),
+        "training.saving": training.saving or None,
     }
 
 

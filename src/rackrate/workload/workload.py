@@ -94,6 +94,7 @@ class Training(Value, frozen=True, kw_only=True):
     ``checkpoint_every`` and ``evaluate_every`` so many steps (0: at the end alone, never), on ``eval_tokens``.
     ``dora``: adapters with a magnitude for each output. ``modules_to_save``:
     ``embedding`` and ``head`` where copies of them are trained beside adapters.
+    ``saving``: how divided weights are saved (empty: the engine's usual way).
     ``pictured``: the images of a
     diffusion model, each of which is a sequence.
     """
@@ -118,6 +119,7 @@ class Training(Value, frozen=True, kw_only=True):
     evaluate_every: int = 0
     eval_tokens: float = 0.0
     modules_to_save: tuple[str, ...] = ()
+    saving: str = ""
     pictured: Pictured | None = None
     target_tokens: int = 0
     source_positions: int = 0
