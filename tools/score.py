@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from scoring import memory, speed
-from scoring.cells import Row, Unreadable, read_cells, read_rows
+from scoring.cells import Row, Unreadable, read_cells, read_rows, require
 from scoring.memory_models import extra_models
 from scoring.printing import printed
 from scoring.speed_facts import with_cards
@@ -74,7 +74,8 @@ def shown_speed(found: dict[str, Any]) -> str:
         lines += ["", f"{group.replace('_', ' ')}:"]
         lines += [_line(name, each, SPEED_COLUMNS) for name, each in found[group].items()]
     lines += ["", "suspect (measured over estimate):"]
-    lines += [f"  {s['id']:>9} {s['measured_over_estimate']}  {s['reason']}" for s in found["suspect"]]
+    lines += [f"  {s['id']:>9} {s['not_estimated'] or s['measured_over_estimate']}  {s['reason']}"
+              for s in found["suspect"]]  # fmt: skip
     lines += ["", "worst:"]
     lines += [f"  {w['id']:>9} {w['error']:+7.1%}  {w['measured']:>9} measured, estimate {w['predicted']}  "
               f"{w['task']} {w['engine']} {w['gpu']}" for w in found["worst"]]  # fmt: skip
@@ -103,7 +104,9 @@ def main(arguments: list[str]) -> int:
     said = parser.parse_args(arguments)
     words = shown if said.subject == "memory" else shown_speed
     try:
-        found = SUBJECTS[said.subject](read_rows(said.file), with_cards(book_with(said.models), said.gpus))
+        rows = read_rows(said.file)
+        require(said.file, rows, speed.COLUMNS if said.subject == "speed" else ())
+        found = SUBJECTS[said.subject](rows, with_cards(book_with(said.models), said.gpus))
     except Unreadable as why:
         print(why, file=sys.stderr)
         return 2

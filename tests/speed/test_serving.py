@@ -78,8 +78,20 @@ def test_requests_beyond_the_cache_wait(book):
     assert (roomy.serving.concurrency, narrow.serving.concurrency) == (40, 10)
     assert narrow.limited_by is Bound.CACHE_ROOM
     assert narrow.serving.output_tokens_per_s.likely < roomy.serving.output_tokens_per_s.likely
-    waiting = 30 / 2 / narrow.serving.requests_per_s.likely
-    assert narrow.serving.first_token_s.likely > waiting
+    beyond = speed(book, serve(book, LLAMA_8B, concurrency=10), A100_80, held=10).serving
+    waiting = narrow.serving.first_token_s.likely - beyond.first_token_s.likely
+    assert waiting == pytest.approx(30 / narrow.serving.requests_per_s.likely)
+
+
+@given(st.integers(11, 2000), st.integers(1, 4000), st.integers(1, 400))
+def test_users_beyond_the_cache_obey_littles_law(book, asked, prompt, output):
+    """Every user is waiting, being read or being written for: none is lost, whatever the queue's length."""
+    workload = serve(book, LLAMA_8B, concurrency=asked, prompt_tokens=prompt, output_tokens=output)
+    found = speed(book, workload, A100_80, held=10).serving
+    full = serve(book, LLAMA_8B, concurrency=found.concurrency, prompt_tokens=prompt, output_tokens=output)
+    no_queue = speed(book, full, A100_80, held=10).serving
+    queued = found.requests_per_s.likely * (found.first_token_s.likely - no_queue.first_token_s.likely)
+    assert queued + found.concurrency == pytest.approx(asked)
 
 
 def test_replicas_multiply_throughput_and_leave_one_user_alone(book):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 _THOUSANDS = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d*)?")
@@ -65,7 +65,10 @@ def read_cells(path: Path) -> list[dict[str, str]]:
     csv.field_size_limit(2**30)
     try:
         with path.open(encoding="utf-8-sig", newline="") as lines:
-            parted = _parted_by(next((line for line in lines if line.strip()), ""))
+            head = next((line for line in lines if line.strip()), "")
+            if not head:
+                raise Unreadable(f"{path}: empty; give a CSV file with a line of column names")
+            parted = _parted_by(head)
             lines.seek(0)
             return [_cells(cells, parted) for cells in csv.DictReader(lines, delimiter=parted)]
     except (OSError, UnicodeDecodeError, csv.Error) as why:
@@ -84,3 +87,15 @@ def _cells(cells: Mapping[str | None, str | None], parted: str) -> dict[str, str
     return {
         name: value.replace(",", ".") if _DECIMAL.fullmatch(value.strip()) else value for name, value in named.items()
     }
+
+
+def require(path: Path, rows: Iterable[Row], columns: Iterable[str]) -> None:
+    """See that a table has the columns without which none of its rows says anything.
+
+    Raises:
+        Unreadable: it has not; the text names them.
+    """
+    found = {name for row in rows for name in row.cells}
+    missing = [name for name in columns if found and name not in found]
+    if missing:
+        raise Unreadable(f"{path}: no column {', '.join(missing)}; give a table in the columns of docs/speed.md")

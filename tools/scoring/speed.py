@@ -21,6 +21,12 @@ from scoring.speed_metrics import predicted
 from scoring.speed_rows import case_of
 from scoring.statistics import mean, percentile, rounded, share
 
+COLUMNS = ("gpu_id", "score", "norm_task", "norm_value")
+"""Columns without which no row can be scored."""
+
+BEYOND = 1e15
+"""No published speed or time is above this, or under one over it."""
+
 WORST = 15
 APART = 0.10
 """Cards further apart than this in measured speed are pairs to be put in order."""
@@ -96,14 +102,11 @@ def scored(row: Row, book: FactBook) -> Scored:
         NotScored: the row is no fair target, or cannot be estimated.
     """
     if row.text("score") != "yes":
-        raise NotScored("no fair target (score=no)")
-    measured = row.number("norm_value")
-    if not measured:
-        raise NotScored("no measurement")
-    diffuses = row.text("norm_task") == "diffusion"
-    found = speed_diffusion.predicted(row, book) if diffuses else predicted(row, case_of(row, book))
-    if not found.likely > 0:
-        raise NotScored("no speed")
+        raise NotScored(f"no fair target (score={row.text('score') or 'empty'})")
+    measured = measured_of(row)
+    if measured is None:
+        raise NotScored("no measurement (norm_value)")
+    found = estimated(row, book)
     same = ("model", "norm_task", "norm_engine", "engine_version", "weight_format", "dp", "tp", "pp", "concurrency",
             "prompt_tokens", "new_tokens", "micro_batch", "global_batch", "seq_len", "source", "norm_metric",
             "input_len")  # fmt: skip
@@ -122,13 +125,39 @@ def scored(row: Row, book: FactBook) -> Scored:
 
 def suspect(row: Row, book: FactBook) -> dict[str, object]:
     """A row that breaks a physical limit or contradicts its own table, with the reason."""
+    measured, why = measured_of(row), ""
     try:
-        diffuses = row.text("norm_task") == "diffusion"
+        likely = estimated(row, book).likely
+    except NotScored as reason:
+        likely, why = None, str(reason)
+    return {
+        "id": row.text("id"),
+        "reason": row.text("score_reason"),
+        "measured_over_estimate": rounded(measured / likely) if measured and likely else None,
+        "not_estimated": why,
+    }
+
+
+def measured_of(row: Row) -> float | None:
+    """The measured speed or time; None where the cell holds nothing that a machine can have done."""
+    value = row.number("norm_value")
+    return value if value is not None and 1 / BEYOND < value < BEYOND else None
+
+
+def estimated(row: Row, book: FactBook) -> Range:
+    """The estimate in the metric of a row, whatever stands in its cells.
+
+    Raises:
+        NotScored: it is not known, or a cell makes no sense.
+    """
+    diffuses = row.text("norm_task") == "diffusion"
+    try:
         found = speed_diffusion.predicted(row, book) if diffuses else predicted(row, case_of(row, book))
-        ratio = rounded((row.number("norm_value") or math.nan) / found.likely)
-    except NotScored:
-        ratio = None
-    return {"id": row.text("id"), "reason": row.text("score_reason"), "measured_over_estimate": ratio}
+    except (ValueError, TypeError, LookupError, ArithmeticError) as why:
+        raise NotScored(f"a cell that makes no sense ({type(why).__name__}: {str(why)[:60]})") from why
+    if not 1 / BEYOND < found.likely < BEYOND:
+        raise NotScored("no speed")
+    return found
 
 
 EAGER = ("transformers", "litgpt", "autogptq", "flexgen")

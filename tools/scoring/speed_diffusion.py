@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 
 from rackrate.evidence import Range, Unknown
@@ -35,7 +36,7 @@ def predicted(row: Row, book: FactBook) -> Range:
     card = book.accelerators.get(row.text("gpu_id"))
     if card is None:
         raise NotScored("card not known")
-    found = diffusion(run, card, row.whole("gpu_count", 1))
+    found = diffusion(run, card, cards_of(row))
     if isinstance(found, Unknown):
         raise NotScored(found.reason)
     metric = row.text("norm_metric")
@@ -49,28 +50,49 @@ def predicted(row: Row, book: FactBook) -> Range:
     raise NotScored(f"metric {metric}")
 
 
+def cards_of(row: Row) -> int:
+    """Cards that work on one result: the count, or the product of the layout."""
+    layout = math.prod(max(1, row.whole(each, 1)) for each in ("dp", "tp", "pp", "cp"))
+    return max(1, row.whole("gpu_count", layout))
+
+
 def run_of_row(row: Row) -> DiffusionRun:
-    """The run of a row; what it does not say is usual.
+    """The run of a row; what it does not say is usual, but for the frames of a video.
 
     Raises:
-        NotScored: the model is not known, or a format whose kernels no arithmetic stands for.
+        NotScored: the model is not known, or the size of what is made.
     """
     model = next((m for m in denoisers() if m.id == row.text("model_id")), None)
     if model is None:
         raise NotScored("diffusion model not known")
-    width, _, height = row.text("input_len").partition("x")
-    said = row.text("output_len")
-    frames, steps = re.search(r"(\d+) frames", said), re.match(r"(\d+) steps", said)
+    steps = re.match(r"(\d+) steps", row.text("output_len"))
     engine = row.text("norm_engine")
     return run_of(
         model,
-        canvas=Canvas(
-            width=int(width), height=int(height), frames=int(frames.group(1)) if frames else 1,
-            batch=row.whole("batch", 1),
-        ),
+        canvas=canvas_of(row),
         steps=int(steps.group(1)) if steps else model.steps,
         precision=NARROW.get(row.text("weight_format").partition("+")[0], Precision.FP16),
         compiled=engine not in EAGER,
         half_accumulate=engine in HALF_SUMS,
         host_times=HOST_TIMES.get(engine, 1.0),
-    )  # fmt: skip
+    )
+
+
+def canvas_of(row: Row) -> Canvas:
+    """What is made: pixels, frames and how many at a time.
+
+    Raises:
+        NotScored: the row does not say, or not in numbers.
+    """
+    size = re.fullmatch(r"(\d{1,5})x(\d{1,5})", row.text("input_len"))
+    if size is None:
+        raise NotScored("no size in pixels stated (input_len)")
+    frames = re.search(r"(\d{1,5}) frames", f"{row.text('output_len')}; {row.text('note')}")
+    if frames is None and row.text("norm_metric") == "s_per_video":
+        raise NotScored("no number of frames stated (output_len)")
+    return Canvas(
+        width=max(1, int(size.group(1))),
+        height=max(1, int(size.group(2))),
+        frames=max(1, int(frames.group(1))) if frames else 1,
+        batch=max(1, row.whole("batch", row.whole("concurrency", 1))),
+    )

@@ -13,6 +13,7 @@ from rackrate.facts.model import Model
 from rackrate.facts.rows import accelerator, memory_rule, model, ruled_memory
 from rackrate.values import replace
 from scoring.cells import Row, read_cells
+from scoring.memory_rows import NotScored
 
 RATES = ("fp64", "fp32", "tf32", "fp16", "bf16", "fp8", "int8", "int4", "fp4")
 _PLAIN = {
@@ -25,11 +26,21 @@ _PLAIN = {
 
 
 def model_of_row(row: Row) -> Model | None:
-    """The model that ``arch_json`` describes (it wins over the id), or None."""
+    """The model that ``arch_json`` describes (it wins over the id), or None.
+
+    Raises:
+        NotScored: it describes none.
+    """
     text = row.text("arch_json")
     if not text:
         return None
-    said = json.loads(text)
+    try:
+        return _described(row, json.loads(text))
+    except (ValueError, TypeError, LookupError, ArithmeticError, AttributeError) as why:
+        raise NotScored("arch_json describes no decoder") from why
+
+
+def _described(row: Row, said: Mapping[str, int | bool]) -> Model:
     cells = defaultdict(str, {key: _cell(value) for key, value in said.items()})
     cells["id"] = f"row/{row.text('model') or row.text('id')}"
     cells["mlp_gated"] = _cell(said.get("gated", True))

@@ -173,8 +173,10 @@ def most_in_flight(replica: Replica, serving: Serving, engine: Engine, held: int
 def served(replica: Replica, asked: int, held: int, serving: Serving) -> ServingSpeed:
     """The likely speed of all replicas under ``asked`` requests in flight (rates without an interval yet).
 
-    Each replica's cache holds ``held``; requests beyond that wait, the median one
-    for half the time in which the excess is worked off.
+    Each replica's cache holds ``held``; requests beyond that wait for the whole time
+    in which as many are worked off. Little's law again: of ``asked`` users who each
+    wait for an answer, ``asked - in_flight`` are in the queue at any time, which
+    ``rate`` requests leave in a second.
     """
     in_flight = min(asked, held * replica.layout.data)
     _, batch = spread_over(replica, in_flight)
@@ -183,7 +185,7 @@ def served(replica: Replica, asked: int, held: int, serving: Serving) -> Serving
         replica, batch, serving.prompt_tokens + serving.output_tokens / 2
     )
     generating = max(steps, cycle_s(replica, batch, serving) - reading_s(replica, 1, serving))
-    first = first_token_s(replica, batch, serving).shifted((asked - in_flight) / 2 / rate)
+    first = first_token_s(replica, batch, serving).shifted((asked - in_flight) / rate)
     return ServingSpeed(
         first_token_s=first,
         per_user_tokens_per_s=Range.exact(serving.output_tokens / generating),
