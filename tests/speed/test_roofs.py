@@ -7,9 +7,11 @@ from tests.speed.build import LLAMA_7B, LLAMA_70B, SINGLE, room, serve, speed, t
 
 from rackrate.evidence import Unknown, known
 from rackrate.facts import bundled
+from rackrate.facts.engine import EXPECTED, Calibration, Times
 from rackrate.speed.estimate import estimate
 from rackrate.speed.estimate_types import Bound, longest
 from rackrate.speed.roofs import Part, roofs
+from rackrate.values import replace
 from rackrate.workload.layout import Layout
 from rackrate.workload.workload import Task
 
@@ -131,3 +133,20 @@ def test_a_hidden_host_limits_nothing():
     assert longest(busy, eager=True) is Bound.COMPUTE
     assert longest(busy, eager=False) is Bound.HOST
     assert longest({**busy, Bound.HOST: 3.5}, eager=True) is Bound.HOST
+
+
+@pytest.mark.parametrize("times", [0.7, 1.0, 1.6])
+def test_a_measured_speed_changes_no_share_of_the_time(times):
+    """What was measured does not say which resource is slower, so that all take as much longer."""
+    workload, card = serve(BOOK, LLAMA_7B), BOOK.accelerators["a100-sxm4-80"]
+    engine, seen = BOOK.engine("transformers"), Times(prefill=times, decode=times)
+    found = Calibration(
+        accelerator=card.id, gpus=1, model="", weights="", phases=frozenset(), near=EXPECTED, elsewhere=seen
+    )
+
+    def shares(one):
+        made = known(estimate(workload, card, SINGLE, one, room()))
+        parts = known(roofs(workload, card, SINGLE, one, made)).parts
+        return [dict(each.busy) for each in parts]
+
+    assert shares(replace(engine, calibration=found)) == [pytest.approx(each) for each in shares(engine)]

@@ -133,7 +133,7 @@ def _prefill(one: Replica, replicas: int, batch: float, serving: Serving) -> tup
         seconds=prefill_s(one, batch, serving.read_tokens, behind),
         memory_s=weight_bytes_touched(one.reader, tokens) / (one.rates.bandwidth_bytes_per_s * cards),
         arithmetic_s=flop / (one.rates.flop_per_s * cards),
-        busy_s={bound: seconds / stages for bound, seconds in terms.items()},
+        busy_s=_measured(terms, one.times.prefill / stages),
     )
     return (found,)
 
@@ -151,7 +151,7 @@ def _decode(one: Replica, replicas: int, batch: float, serving: Serving) -> _Pas
         seconds=round_s(one, batch, context),
         memory_s=least_bytes(one, batch, context) / one.rates.bandwidth_bytes_per_s,
         arithmetic_s=least_flop(one, batch) / (one.rates.flop_per_s * one.layout.tensor),
-        busy_s=round_terms(one, batch, context),
+        busy_s=_measured(round_terms(one, batch, context), one.times.decode),
     )
 
 
@@ -164,5 +164,10 @@ def _optimizer_step(one: Replica, workload: Workload, run: Training) -> _Pass:
         seconds=training.step_s(one, workload, run),
         memory_s=None,
         arithmetic_s=tokens * model_flop_per_token(workload, run) / (one.rates.flop_per_s * one.layout.gpus),
-        busy_s=training.busy_s(one, workload, run),
+        busy_s=_measured(training.busy_s(one, workload, run), one.times.training),
     )
+
+
+def _measured(terms: dict[Bound, float], times: float) -> dict[Bound, float]:
+    """Seconds of each resource, all ``times`` as long: one measured speed does not say which of them differs."""
+    return {bound: seconds * times for bound, seconds in terms.items()}
