@@ -67,6 +67,7 @@ class Code(StrEnum):
     PROGRAM_FAILED = "program_failed"
     SIMULATION_DIFFERS = "simulation_differs"
     VALUES_READ = "values_read"
+    NOT_CALIBRATED = "not_calibrated"
 
 
 class Finding(Value, frozen=True, kw_only=True):

@@ -6,6 +6,7 @@ from tests.memory.test_encoder_decoder import BART, FLAN, LARGE, TURBO, work
 from rackrate.evidence import Unknown
 from rackrate.facts import bundled
 from rackrate.memory.estimate import estimate as memory_of
+from rackrate.problems import Code
 from rackrate.speed.decode import cache_read_bytes, decode_step_s, host_s, reordered_bytes, sequences_in_pass
 from rackrate.speed.estimate import estimate
 from rackrate.speed.prefill import attention_flop, matrix_flop, prefill_s
@@ -140,6 +141,14 @@ def test_ranges_are_wide_and_no_text_model_transcribes(book, card):
     found = speed(book, card, work(book, LARGE)).serving
     assert found.requests_per_s.likely / found.requests_per_s.low == pytest.approx(2.5)
     assert speed(book, card, work(book, FLAN, engine="transformers")).serving.audio_s_per_s is None
+
+
+def test_what_no_measured_speed_stands_behind_is_said(book, card):
+    for model, name in ((LARGE, "vllm"), (FLAN, "transformers")):
+        assert [each.code for each in speed(book, card, work(book, model, engine=name)).findings] == [
+            Code.NOT_CALIBRATED
+        ]
+    assert not speed(book, card, work(book, "meta-llama/Llama-2-7b-hf")).findings
 
 
 def test_no_part_is_above_its_ceiling(book, card):

@@ -199,6 +199,8 @@ def _speed_text(plan: PlanDoc) -> str:
             f"; first token {speed.first_token_s.likely:.2f} s, "
             f"{speed.per_user_tokens_per_s.likely:.0f} tokens/s per user"
         )
+    if speed.audio_s_per_s is not None:
+        text += f"; {rate_span(speed.audio_s_per_s)} hours of sound transcribed in an hour"
     return text
 
 
