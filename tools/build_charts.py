@@ -192,7 +192,7 @@ def load_picture() -> str:
         for share in ("p50", "p90", "p99")
     }
     times = [value for line in lines.values() for value in line]
-    across = Axis(min(rates) / 1.2, max(rates) * 3.4, LEFT, WIDTH - RIGHT)
+    across = Axis(min(rates) / 1.2, max(rates) * 4.2, LEFT, WIDTH - RIGHT)
     up = Axis(min(times) / 1.3, max(times) * 1.3, HEIGHT - BOTTOM, TOP)
     return "\n".join(_latencies(rates, lines, (across, up), found.max_first_token_s)) + "\n"
 
@@ -206,13 +206,22 @@ def _latencies(
     if target is not None:
         y, end = up.at(target), across.at(max(rates))
         yield f'<line x1="{LEFT}" y1="{y}" x2="{end}" y2="{y}" stroke="#555" stroke-dasharray="5 4"/>'
+    beside = _apart({name: up.at(values[-1]) for name, values in lines.items()})
     for place, (name, values) in enumerate(lines.items()):
         color = ("#1f5fa8", _NAMED)[place // 3]
         places = [(across.at(rate), up.at(value)) for rate, value in zip(rates, values, strict=True)]
         corners = " ".join(f"{x},{y}" for x, y in places)
         yield f'<polyline points="{corners}" fill="none" stroke="{color}" stroke-width="{1 + place % 3 / 2:g}"/>'
-        yield _text(places[-1][0] + 8, places[-1][1] + 4, name, style=f'fill="{color}"')
+        yield _text(places[-1][0] + 8, beside[name] + 4, name, style=f'fill="{color}"')
     yield "</svg>"
+
+
+def _apart(heights: dict[str, float]) -> dict[str, float]:
+    """Heights at which names can be read: each at least a line below the one above it."""
+    found: dict[str, float] = {}
+    for name, y in sorted(heights.items(), key=lambda each: each[1]):
+        found[name] = max([y, *(above + _LINE for above in list(found.values())[-1:])])
+    return found
 
 
 CHARTS: dict[str, Callable[[], str]] = {

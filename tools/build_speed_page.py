@@ -25,7 +25,7 @@ TABLES = ("speed-measured.csv", "speed-measured-2.csv", "speed-measured-3.csv")
 HELD_OUT = "speed-held-out.csv"
 NUMBERS = Path(__file__).with_name("speed_numbers.csv")
 
-WIDTH, HEIGHT, LEFT, TOP, WIDE, HIGH = 760, 460, 70, 30, 490, 370
+WIDTH, HEIGHT, LEFT, TOP, WIDE, HIGH = 800, 460, 70, 30, 490, 370
 SLOWEST, FASTEST = 3.0, 200_000.0
 MOST = 4.0
 """The picture ends where an estimate is four times or a quarter of the measurement."""
