@@ -201,3 +201,33 @@ def test_no_reading_of_a_small_job_is_below_nothing(server, model, tensor):
     found = measure(serve(BOOK, model, tokens=2), card(188_416), BOOK.engine(server), Layout(tensor=tensor))
     for reading in (found.peak, found.reserved, found.allocated):
         assert 0 <= reading.low <= reading.likely <= reading.high
+
+
+@given(
+    model=MODELS,
+    data=st.sampled_from([1, 2, 4]),
+    stage=st.sampled_from([0, 2, 3]),
+    what=st.sampled_from(["optimizer", ""]),
+)
+def test_weights_stay_on_the_card_while_the_optimizer_waits_with_the_host(*, model, data, stage, what):
+    """An optimizer in the host's memory takes its FP32 weights along; those that are computed with are here."""
+    workload = train(BOOK, model, Task.FULL_FINETUNE, tokens=16, batch=1, global_batch=data, offload=what)
+    found = measure(workload, card(81_559), BOOK.engine("deepspeed"), Layout(data=data, zero_stage=stage))
+    shards = data if stage == 3 else 1
+    assert found.peak.likely >= 2 * workload.model.params_total / shards
+
+
+@given(workload=trainings(), trainer=TRAINERS, offload=st.sampled_from(["optimizer", "parameters"]))
+def test_what_waits_with_the_host_never_adds_to_the_card(workload, trainer, offload):
+    engine, accelerator = BOOK.engine(trainer), card(81_559)
+    here, waits = (measure(with_training(workload, offload=o), accelerator, engine) for o in ("", offload))
+    assert waits.peak.likely <= here.peak.likely * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("tokens", [64, 512, 2048])
+@pytest.mark.parametrize("model", ["zai-org/GLM-5", "deepseek-ai/DeepSeek-V3"])
+def test_checkpoints_beyond_growing_gradients_are_never_below_nothing(model, tokens):
+    for batch in range(1, 9):
+        workload = train(BOOK, model, Task.QLORA, tokens=tokens, batch=batch, form="nf4", lora_rank=16,
+                         lora_targets=("gate", "up", "down"), checkpointing=Checkpointing.FULL)  # fmt: skip
+        consistent(measure(workload, card(81_559), BOOK.engine("peft-trl"), Layout(data=4, zero_stage=3)))

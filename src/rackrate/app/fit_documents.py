@@ -85,10 +85,16 @@ def document(here: Context, parsed: Parsed, estimator: Estimator, found: Answere
         components=component_docs(memory.components),
         phases=phase_docs(memory),
         cache=cache_doc(memory.cache),
-        changes=fit_change_docs(changes_to_fit(estimator, card, layout, candidates(here))),
+        changes=fit_change_docs(changes_to_fit(estimator, card, layout, candidates(here, workload))),
         counts=[_count_doc(each, card) for each in counts],
         largest=[
-            LargestDoc(knob=each.knob, now=_now(workload, each.knob), value=each.value, capped=each.capped)
+            LargestDoc(
+                knob=each.knob,
+                now=_now(workload, each.knob),
+                value=each.value,
+                capped=each.capped,
+                global_batch=each.global_batch,
+            )
             for each in largest(case)
         ],
         copies_per_card=copies(memory) if layout.gpus == 1 else None,

@@ -13,7 +13,7 @@ from rackrate.app.questions import question_of
 from rackrate.app.wire.fit import FitDocument
 from rackrate.evidence import Unknown
 from rackrate.facts.accelerator import Accelerator
-from rackrate.memory.estimate_types import Verdict
+from rackrate.memory.estimate_types import MemoryEstimate, Verdict
 from rackrate.offers.offer import MachineShape
 from rackrate.plan.answer import NoEstimate
 from rackrate.plan.shapes import Estimator
@@ -66,10 +66,20 @@ def _on(estimator: Estimator, card: Accelerator, gpus: int) -> FitOn:
     found = estimator.alone(MachineShape(accelerator=card.id, gpus=gpus, bridged=True))
     if found.layout is None:
         return FitOn(gpus=gpus, layout=None, memory=Unknown("no_layout"))
-    if isinstance(found, NoEstimate):
-        memory = estimator.memory(estimator.question.workload, card, found.layout)
-        return FitOn(gpus=gpus, layout=found.layout, memory=memory)
+    if isinstance(found, NoEstimate):  # what is not known of its speed says nothing of its memory
+        tried = [
+            (layout, estimator.memory(estimator.question.workload, card, layout)) for layout in estimator.layouts(gpus)
+        ]
+        layout, memory = min(tried, key=lambda each: _misses_by(each[1]))
+        return FitOn(gpus=gpus, layout=layout, memory=memory)
     return FitOn(gpus=gpus, layout=found.layout, memory=found.memory)
+
+
+def _misses_by(memory: MemoryEstimate | Unknown) -> tuple[int, float]:
+    """An order of estimates: those that fit are alike, then by what they miss; what is not known is last."""
+    if isinstance(memory, Unknown):
+        return len(_ORDER), 0.0
+    return _ORDER.index(memory.verdict), 0.0 if memory.verdict is Verdict.FITS else memory.peak.likely
 
 
 def _leading(estimator: Estimator, card: Accelerator, found: Sequence[FitOn]) -> FitOn:

@@ -22,10 +22,11 @@ def question_of(workload: Workload, here: Context) -> Question:
     )
 
 
-def candidates(here: Context) -> Candidates:
+def candidates(here: Context, workload: Workload) -> Candidates:
     """All formats and engines that are known, to be tried where something does not fit."""
     engines = tuple(map(here.book.engine, here.book.engine_ids))
-    return Candidates(formats=tuple(here.book.formats.values()), engines=engines)
+    follows = any(assumption.key == "engine" for assumption in workload.assumptions)
+    return Candidates(formats=tuple(here.book.formats.values()), engines=engines, follows=follows)
 
 
 def assumed(workload: Workload, card: Accelerator, gpus: int) -> list[Assumption]:

@@ -161,7 +161,9 @@ def _changes(
 ) -> dict[int, tuple[Change, ...]]:
     """What would make the work fit, by the number of cards on which it does not."""
     return {
-        each.shape.gpus: changes_to_fit(estimator, card, each.found.layout, candidates(here))
+        each.shape.gpus: changes_to_fit(
+            estimator, card, each.found.layout, candidates(here, estimator.question.workload)
+        )
         for each in machines
         if isinstance(each.found, NoEstimate) and each.found.layout is not None
     }

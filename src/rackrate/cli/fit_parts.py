@@ -60,7 +60,8 @@ def _largest(size: LargestDoc) -> str:
     if not size.value:
         return f"no {name} fits"
     more = "" if not size.capped else ", the model's most" if name in _OF_THE_MODEL else " and more"
-    return f"{name} {size.value:,}{more} (now {size.now:,})"
+    step = "" if size.global_batch is None else f", in a global batch of {size.global_batch:,}"
+    return f"{name} {size.value:,}{more} (now {size.now:,}){step}"
 
 
 def _as_full(document: FitDocument) -> str:

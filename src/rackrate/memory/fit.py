@@ -14,7 +14,8 @@ from rackrate.memory.estimate_types import MemoryEstimate, Verdict
 from rackrate.values import Value, replace
 from rackrate.workload.caches import cache_types, cached_as
 from rackrate.workload.layout import Layout
-from rackrate.workload.resolve import is_quantised
+from rackrate.workload.layouts import layouts
+from rackrate.workload.resolve import is_quantised, own_engine
 from rackrate.workload.workload import (
     Checkpointing,
     DraftModel,
@@ -69,11 +70,16 @@ BIT_CLASSES = (6.0, 5.0, 0.0)
 
 
 class Candidates(Value, frozen=True, kw_only=True):
-    """What may be tried beyond sizes: weight formats, optimizers and engines that the caller knows of."""
+    """What may be tried beyond sizes: weight formats, optimizers and engines that the caller knows of.
+
+    ``follows``: nobody named the engine, so that a format with an engine of its
+    own brings that one along.
+    """
 
     formats: tuple[WeightFormat, ...] = ()
     engines: tuple[Engine, ...] = ()
     optimizers: tuple[str, ...] = ("adamw-8bit", "paged-adamw-8bit")
+    follows: bool = False
 
 
 class Case(Value, frozen=True, kw_only=True):
@@ -146,9 +152,8 @@ def _all_changes(case: Case, candidates: Candidates, wanted: Verdict) -> Iterato
 
 
 def _training_changes(case: Case, now: Training, candidates: Candidates, wanted: Verdict) -> Iterator[Change | None]:
-    yield _largest(
-        "training.micro_batch", now.micro_batch, lambda n: _with_training(case, replace(now, micro_batch=n)), wanted
-    )
+    batches = [(str(n), _with_training(case, replace(now, micro_batch=n))) for n in _smaller_batches(case, now)]
+    yield _first("training.micro_batch", str(now.micro_batch), batches, wanted)
     if now.pictured is not None:
         yield from _pictured_changes(case, now, now.pictured, wanted)
         return
@@ -168,6 +173,13 @@ def _training_changes(case: Case, now: Training, candidates: Candidates, wanted:
     if not now.pure_16bit and not case.workload.task.trains_adapters:
         pure = [("true", _with_training(case, replace(now, pure_16bit=True)))]
         yield _first("training.pure_16bit", "false", pure, wanted)
+
+
+def _smaller_batches(case: Case, now: Training) -> list[int]:
+    """Smaller micro-batches, the largest first, of which every replica gets whole ones in a step as it does now."""
+    data = case.layout.data
+    whole = now.global_batch % (now.micro_batch * data) == 0
+    return [n for n in range(now.micro_batch - 1, 0, -1) if not whole or now.global_batch % (n * data) == 0]
 
 
 def _pictured_changes(case: Case, now: Training, images: Pictured, wanted: Verdict) -> Iterator[Change | None]:
@@ -223,18 +235,27 @@ def _with_images(case: Case, images: Images) -> Case:
 
 
 def _other_engines(case: Case, candidates: Candidates) -> list[tuple[str, Case]]:
-    """The same work in other engines that do the task, load the format and run on the card's vendor."""
-    work, vendor = case.workload, case.accelerator.vendor
-    return [
-        (engine.id, replace(case, engine=engine))
-        for engine in candidates.engines
-        if engine.id != case.engine.id
-        and work.engine_task in engine.tasks
+    """The same work in other engines that can do it, divided as they divide it."""
+    others = (engine for engine in candidates.engines if engine.id != case.engine.id)
+    return [(engine.id, each) for engine in others for each in _in_engine(case, engine)]
+
+
+def _in_engine(case: Case, engine: Engine) -> list[Case]:
+    """The work in ``engine`` where that does the task, loads model and format and runs on the card's vendor.
+
+    In the layout that it has if the engine divides so, else in each of the engine's own over as many cards.
+    """
+    work, now = case.workload, case.layout
+    able = (
+        work.engine_task in engine.tasks
         and work.weights.id in engine.weight_formats
-        and vendor in engine.vendors
+        and case.accelerator.vendor in engine.vendors
         and _caches_alike(work, engine)
         and engine.runs(work.model)
-    ]
+    )
+    own = layouts(work.model, work, engine, now.gpus) if able else ()
+    chosen = (now,) if now in own else tuple(each for each in own if each.gpus == now.gpus)
+    return [replace(case, engine=engine, layout=each) for each in chosen]
 
 
 def _caches_alike(work: Workload, engine: Engine) -> bool:
@@ -319,7 +340,7 @@ def _format_changes(case: Case, candidates: Candidates, wanted: Verdict) -> Iter
     before = work.weights.id
     for forms in _smaller_formats(case, candidates):
         as_qlora = [f for f in forms if work.task is Task.LORA and is_quantised(f)]
-        plain = [(f.id, _with_weights(case, f)) for f in forms if f not in as_qlora]
+        plain = [(f.id, each) for f in forms if f not in as_qlora for each in _in_format(case, f, candidates)]
         yield _first("quantization", before, plain, wanted)
         if replace(work, task=Task.QLORA).engine_task in case.engine.tasks:
             options = [(f"qlora ({f.id})", _as_qlora(case, f)) for f in as_qlora]
@@ -348,6 +369,14 @@ def _usable(case: Case, form: WeightFormat) -> bool:
         return False
     least, has = form.min_compute_capability, case.accelerator.compute_capability
     return least is None or (has is not None and has >= least)
+
+
+def _in_format(case: Case, form: WeightFormat, candidates: Candidates) -> list[Case]:
+    """The work with weights in ``form``, in the engine that then runs it."""
+    changed, own = _with_weights(case, form), own_engine(form.id)
+    if not candidates.follows or own in {"", case.engine.id}:
+        return [changed]
+    return [each for engine in candidates.engines if engine.id == own for each in _in_engine(changed, engine)]
 
 
 def _with_weights(case: Case, form: WeightFormat) -> Case:

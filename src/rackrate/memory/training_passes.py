@@ -49,7 +49,8 @@ def activation_parts(s: Setting) -> list[Component]:
     parts = [part(name, _in_doubt(s, _spread(kept)), *(UNTIL_STEP if whole else FORWARD))]
     parts.append(part("backward_layer", _spread(layer), Phase.BACKWARD))
     if again and not whole and kept > growing:
-        beyond = _in_doubt(s, _spread(kept)).shifted(-growing)
+        whole_range = _in_doubt(s, _spread(kept))
+        beyond = Range(*(max(0.0, size - growing) for size in (whole_range.low, whole_range.likely, whole_range.high)))
         parts.append(part(name, beyond, Phase.BACKWARD, note="beyond the gradients"))
     if s.workload.model.is_encoder_decoder:
         return [*parts, *tied_parts(s, layer, growing), *biased_parts(s), *spectrogram_parts(s)]

@@ -107,14 +107,19 @@ class Setting(Value, frozen=True, kw_only=True):
 
 
 def weight_parts(s: Setting) -> list[Component]:
-    """Frozen base and adapters, or the trained weights in the type they are computed in."""
+    """Frozen base and adapters, or the trained weights in the type they are computed in.
+
+    Where the optimizer waits in the host's memory its FP32 weights do too, and
+    the 16-bit ones stay on the card, divided by ZeRO 3 alone (ZeRO-Offload,
+    arXiv 2101.06840 section 4).
+    """
     if s.workload.task.trains_adapters:
         return _frozen_parts(s)
     layout = s.layout
     compute = s.element_size * s.trained
     if s.offloads("parameters"):
         return [_passing(s, compute)]
-    if s.weight_size == s.element_size:
+    if s.weight_size == s.element_size or s.offloads("optimizer"):
         return [part("weights", s.sharded(compute, ZERO_WEIGHTS)), *_gathered(s, compute)]
     if layout.zero_stage >= ZERO_WEIGHTS and layout.shards > 1:
         return _gathered(s, compute)
@@ -127,16 +132,15 @@ def _frozen_parts(s: Setting) -> list[Component]:
     adapters = part("adapters", s.sharded(s.weight_size * s.trained, ZERO_WEIGHTS))
     copies = s.sharded(s.saved.weight_bytes, ZERO_WEIGHTS)
     trained = [adapters, part("saved_modules", copies)] if copies else [adapters]
-    if s.offloads("parameters"):
-        return [_passing(s, base), *trained]
-    parts = [part("weights", s.sharded_base(base)), *trained]
+    waits = s.offloads("parameters")
+    parts = [_passing(s, base) if waits else part("weights", s.sharded_base(base)), *trained]
     if s.kept.quantised and widens(s.policy, s.workload.weights, s.layout):
         parts.append(part("upcast_weights", _widened_bytes(s)))
     if s.kept.quantised:
         parts.append(part("dequantised_matrix", s.policy.unpacked_bytes * largest_matrix(s), *UNTIL_STEP))
     if s.training.dora:
         parts.append(part("weight_norms", DORA_COPIES * FP32_BYTES * largest_matrix(s), *UNTIL_STEP))
-    return [*parts, *_gathered(s, base, s.saved.weight_bytes)]
+    return parts if waits else [*parts, *_gathered(s, base, s.saved.weight_bytes)]
 
 
 def widens(policy: TrainingPolicy, form: WeightFormat, layout: Layout) -> bool:

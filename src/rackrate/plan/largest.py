@@ -23,11 +23,13 @@ class Largest(Value, frozen=True, kw_only=True):
     """The largest value of one setting that surely fits, the others kept; 0 where not even the least does.
 
     ``capped``: memory would allow more; the model's own context ends there, or the search does.
+    ``global_batch``: what a step must be for a micro-batch, where that is not what it is.
     """
 
     knob: str
     value: int
     capped: bool
+    global_batch: int | None = None
 
 
 class SliceHeld(Value, frozen=True, kw_only=True):
@@ -43,10 +45,10 @@ def largest(case: Case) -> tuple[Largest, ...]:
     if case.workload.training is not None:
         run = case.workload.training
         if run.pictured is not None:
-            return (_largest("training.micro_batch", MOST_AT_ONCE, lambda n: _trained(case, run, micro_batch=n)),)
+            return (_largest_batch(case, run),)
         return (
             _largest("training.sequence_tokens", context, lambda n: _trained(case, run, sequence_tokens=n)),
-            _largest("training.micro_batch", MOST_AT_ONCE, lambda n: _trained(case, run, micro_batch=n)),
+            _largest_batch(case, run),
         )
     if case.workload.serving is not None:
         serving = case.workload.serving
@@ -59,6 +61,19 @@ def largest(case: Case) -> tuple[Largest, ...]:
         images = case.workload.images
         return (_largest("images.at_once", MOST_AT_ONCE, lambda n: _pictured(case, replace(images, at_once=n))),)
     return ()
+
+
+def _largest_batch(case: Case, run: Training) -> Largest:
+    """The largest micro-batch, with the step that it takes."""
+    found = _largest("training.micro_batch", MOST_AT_ONCE, lambda n: _trained(case, run, micro_batch=n))
+    taken = _step_of(run, found.value, case.layout) if found.value else run.global_batch
+    return found if taken == run.global_batch else replace(found, global_batch=taken)
+
+
+def _step_of(run: Training, micro_batch: int, layout: Layout) -> int:
+    """Sequences of a step, the next number from what they are that gives every replica whole micro-batches."""
+    at_once = micro_batch * layout.data
+    return -(-run.global_batch // at_once) * at_once
 
 
 def _longest(case: Case, serving: Serving, most: int) -> Largest:
@@ -82,7 +97,7 @@ def lengthened(serving: Serving, context: int) -> Serving:
 
 def _trained(case: Case, run: Training, **sizes: int) -> bool:
     changed = replace(run, **sizes)
-    whole = replace(changed, global_batch=max(changed.global_batch, changed.micro_batch * case.layout.data))
+    whole = replace(changed, global_batch=_step_of(changed, changed.micro_batch, case.layout))
     return _holds(replace(case, workload=replace(case.workload, training=whole)))
 
 

@@ -39,6 +39,11 @@ _OWN_ENGINES = {"gguf": "llama.cpp"}
 """Formats that one engine made and most others load as a sideline, by the first word of their ids."""
 
 
+def own_engine(form: str) -> str:
+    """The engine that a format was made for and that is chosen for it; nothing for most."""
+    return _OWN_ENGINES.get(form.partition("-")[0], "")
+
+
 class Chosen(Value, frozen=True, kw_only=True):
     """The facts that a workload stands on."""
 
@@ -356,7 +361,7 @@ def _default_engine(
 ) -> Engine | None:
     """The most used engine that does the task, loads model and format and runs on an allowed vendor's cards."""
     task, model, weights = work
-    own = _OWN_ENGINES.get(weights.id.partition("-")[0], "")
+    own = own_engine(weights.id)
     usual = [engine_id for engine_id in (own, *_USUAL_ENGINES.get(task, ())) if engine_id in book.engine_ids]
     for engine in map(book.engine, dict.fromkeys((*usual, *book.engine_ids))):
         if (

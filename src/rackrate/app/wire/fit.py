@@ -38,12 +38,14 @@ class LargestDoc(Part, frozen=True, kw_only=True):
     """The largest value of one setting that surely fits, the others kept (0: none does).
 
     ``capped``: memory allows more, but the model's own context or the search ends there.
+    ``global_batch``: what the sequences of a step must be for it, where that is not what they are.
     """
 
     knob: str
     now: int
     value: int
     capped: bool
+    global_batch: int | None = None
 
 
 class SliceFitDoc(Part, frozen=True, kw_only=True):
