@@ -36,6 +36,7 @@ FITS = (
     ("fit", *MODEL, "--task", "inference", "--gpu", "a40", "--gpus", "2"),
     ("fit", *MODEL, "--task", "full_finetune", "--gpu", "a100-sxm4-80", "--gpus", "1,2,8"),
     ("fit", *MODEL, "--tensor-parallel", "2"),
+    ("fit", *MODEL, "--task", "inference", "--gpu", "h100-sxm5-80", "--gpus", "1,8", "--nodes", "2"),
     (
         "fit",
         *MODEL,
@@ -61,6 +62,8 @@ SPEEDS = (
     ("speed", *CHAT, "--gpu", "l40s", "--measured", "20 tok/s"),
     ("speed", *CHAT, "--measured", "32.5 tok/s on 2 x a40", "--gpus", "2"),
     ("speed", "examples/lora-7b.toml", "--gpu", "a40", "--gpus", "2", "--measured", "30 s/it"),
+    ("speed", "examples/full-7b.toml", "--gpu", "l40s", "--gpus", "8", "--nodes", "4", "--network", "10 Gb/s"),
+    ("speed", "examples/full-7b.toml", "--gpu", "a100-sxm4-80", "--gpus", "4,8", "--nodes", "2", "--deadline", "1 h"),
 )
 NO_SPEEDS = (
     ("speed", *CHAT, "--gpu", "rtx4090", "--gpus", "1"),

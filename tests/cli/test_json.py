@@ -434,7 +434,8 @@ def test_the_cheapest_cards_that_hold_it_fit_when_asked_for(args):
     found = document(args)
     prices = [Decimal(each["price_per_hour"]) for each in found["cheapest"]]
     assert prices == sorted(prices)
-    assert len({each["accelerator"] for each in found["cheapest"]}) == len(prices) == 3
+    shown = 0 if found["nodes"] > 1 else 3  # price lists do not say which machines are joined
+    assert len({each["accelerator"] for each in found["cheapest"]}) == len(prices) == shown
     place = args.index("--gpu") if "--gpu" in args else len(args)
     for each in found["cheapest"]:
         other = (*args[:place], "--gpu", each["accelerator"], *args[place + 2 :])

@@ -166,3 +166,56 @@ def test_settings_say_the_division_again(said):
 def test_nothing_asked_leaves_the_search_as_it_was():
     assert asked(model=LLAMA70).workload.parallel is None
     assert labels(4, model=LLAMA70) == ["dp4", "tp2 dp2", "pp4", "tp4"]
+
+
+NODES = {"model": LLAMA70, "engine": "vllm", "parallel__nodes": 2}
+
+
+def test_machines_alone_leave_the_division_to_be_searched():
+    assert labels(16, **NODES) == ["dp16 2 nodes", "tp2 dp8 2 nodes", "tp4 dp4 2 nodes", "tp8 dp2 2 nodes",
+                                   "pp16 2 nodes", "tp8 pp2 2 nodes", "tp16 2 nodes"]  # fmt: skip
+    work = asked(**NODES, parallel__network="8 x 400 Gb/s").workload
+    assert work.parallel.network.text == "8 x 400 Gb/s"
+    assert work.parallel.machine_gpus == 1
+
+
+def test_machines_have_equally_many_cards():
+    said = {"model": LLAMA, "task": "lora", "training__global_batch": 12, "parallel__nodes": 2}
+    assert {layout.gpus for layout in found(16, **said)} == {12}
+    assert labels(16, **NODES, parallel__tensor=8) == ["tp8 dp2 2 nodes"]
+    assert "--nodes" in refused(**NODES, parallel__tensor=1, parallel__data=3)
+
+
+def test_machines_that_cannot_share_the_work_are_refused():
+    assert "--nodes" in refused(model=LLAMA, engine="llama.cpp", quantization="gguf-q4_k_m", parallel__nodes=2)
+    assert "--nodes" in refused(model="openai/whisper-large-v3", parallel__nodes=2)
+    assert "--network" in refused(model=LLAMA, parallel__network="100 Gb/s")
+
+
+@pytest.mark.parametrize("nodes", [0, -1, 1025, 1.5, "two", "", True, None, [2], 10**400])
+def test_senseless_numbers_of_machines_are_refused(nodes):
+    if nodes is None:
+        assert asked(model=LLAMA, parallel__nodes=nodes).workload.parallel is None
+    else:
+        assert "--nodes" in refused(model=LLAMA, parallel__nodes=nodes)
+
+
+@pytest.mark.parametrize("network", ["", "abc", 100, True, ["100 Gb/s"], "100 Gb/s" * 50, "0 Gb/s", 1e308])
+def test_senseless_networks_are_refused(network):
+    assert "--network" in refused(model=LLAMA, parallel__nodes=2, parallel__network=network)
+
+
+def test_cards_are_counted_for_each_machine():
+    said = {"model": LLAMA70, "engine": "vllm", "parallel__tensor": 8, "parallel__pipeline": 2, "parallel__nodes": 2}
+    work = asked(**said, limits__gpu_counts=[8]).workload
+    assert work.parallel.machine_gpus == 8
+    problem = refused(**said, limits__gpu_counts=[4])["--tensor-parallel"]
+    assert "8 cards needed in each machine" in problem.observed
+
+
+def test_machines_and_network_are_written_and_read_again():
+    work = asked(**NODES, parallel__network="InfiniBand 400 Gb/s").workload
+    said = {path: value for path, value in settings(work).items() if value is not None}
+    assert said["parallel.nodes"] == 2
+    assert said["parallel.network"] == "400 Gb/s"
+    assert not any(path.startswith("parallel.tensor") for path in said)

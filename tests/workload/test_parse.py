@@ -138,6 +138,7 @@ def test_every_reason_can_be_explained_and_none_is_dead(book):
     by_verbs = {
         "fresh_machine",
         "bridge_assumed",
+        "usual_network",
         "most_rented",
         "requests_alike",
         "cheapest_holding",

@@ -248,11 +248,14 @@ def compiled(row: Row) -> bool:
     return "compile" in note and "compile false" not in note
 
 
+MACHINE_CARDS, RACK_CARDS, SUPERCHIPS = 8, 64, ("gb200", "gb300")
+
+
 def layout_of(row: Row) -> Layout:
     """How the model is spread; a split of layers without pipelining is llama.cpp's, or device_map's."""
     pipeline = max(1, row.whole("pp", 1))
     inference = row.text("norm_task") in INFERENCE
-    return Layout(
+    layout = Layout(
         tensor=max(1, row.whole("tp", 1)),
         pipeline=pipeline,
         data=max(1, row.whole("dp", 1)),
@@ -261,6 +264,17 @@ def layout_of(row: Row) -> Layout:
         zero_stage=3 if row.flag("fsdp") else int(row.text("norm_engine") == "megatron"),
         layer_split=pipeline > 1 and inference and row.text("norm_engine") in {"llama.cpp", "transformers"},
     )
+    return replace(layout, nodes=nodes_of(row, layout))
+
+
+def nodes_of(row: Row, layout: Layout) -> int:
+    """Machines: those stated, else as many as hold eight cards each (superchips: a rack of up to 64)."""
+    stated = re.search(r"\b(\d+) nodes\b", row.text("note"))
+    if stated:
+        return int(stated.group(1))
+    most = RACK_CARDS if row.text("gpu_id").startswith(SUPERCHIPS) else MACHINE_CARDS
+    inside = max(n for n in range(1, most + 1) if layout.gpus % n == 0)
+    return layout.gpus // inside if layout.gpus > most else 1
 
 
 def card_of(row: Row, book: FactBook) -> Accelerator:

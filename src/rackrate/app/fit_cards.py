@@ -8,6 +8,7 @@ from rackrate.evidence import Unknown
 from rackrate.facts.accelerator import Accelerator
 from rackrate.plan.cheapest import Holding, cheapest_that_hold
 from rackrate.plan.filters import can_do
+from rackrate.plan.scaling import nodes_of
 from rackrate.plan.shapes import Estimator
 from rackrate.problems import Code, Finding, Refused
 from rackrate.workload.requirements import meets
@@ -43,6 +44,16 @@ def chosen_card(estimator: Estimator) -> Chosen:
         return Chosen(
             question.book.accelerators[named[0]], counts_of(question.workload) or (fewest(question.workload),)
         )
+    nodes = nodes_of(question.workload)
+    if nodes > 1:
+        expected, action = (
+            "a card that is named",
+            "name it with --gpu: price lists do not say which machines are joined",
+        )
+        observed = f"{nodes} machines of no card"
+        raise Refused(
+            [Finding(code=Code.MISSING_VALUE, subject="--gpu", observed=observed, expected=expected, action=action)]
+        )
     return _cheapest(estimator)
 
 
@@ -53,7 +64,7 @@ def counts_of(workload: Workload) -> tuple[int, ...]:
 
 def fewest(workload: Workload) -> int:
     """The fewest cards that the division asked for needs."""
-    return workload.parallel.gpus if workload.parallel is not None else 1
+    return workload.parallel.machine_gpus if workload.parallel is not None else 1
 
 
 def _cheapest(estimator: Estimator) -> Chosen:

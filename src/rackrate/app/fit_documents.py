@@ -30,6 +30,7 @@ from rackrate.plan.cheapest import Holding, cheapest_that_hold
 from rackrate.plan.filters import lacking_arithmetic, reads_cache, runs_on
 from rackrate.plan.largest import SliceHeld, copies, largest, slices_held
 from rackrate.plan.remarks import short_of_concurrency
+from rackrate.plan.scaling import nodes_of
 from rackrate.plan.shapes import Estimator
 from rackrate.plan.to_fit import changes_to_fit
 from rackrate.problems import Code, Finding
@@ -71,6 +72,7 @@ def document(here: Context, parsed: Parsed, estimator: Estimator, found: Answere
         accelerator=card.id,
         product=card.product,
         gpus=gpus,
+        nodes=layout.nodes,
         layout=layout.label,
         interconnect=str(card.interconnect(gpus)),
         verdict=str(memory.verdict),
@@ -109,6 +111,8 @@ def document(here: Context, parsed: Parsed, estimator: Estimator, found: Answere
 
 def _holdings(estimator: Estimator, chosen: Chosen, gpus: int) -> Sequence[Holding]:
     """The cheapest cards that hold the work: as sought to choose the card, else in the number that leads."""
+    if nodes_of(estimator.question.workload) > 1:  # what joins machines of a seller is not known
+        return ()
     return cheapest_that_hold(estimator, gpus, CHEAPEST_SHOWN) if chosen.cheapest is None else chosen.cheapest
 
 

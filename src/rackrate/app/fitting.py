@@ -103,8 +103,8 @@ def _refuse_layout(estimator: Estimator, gpus: int) -> Refused:
     expected = f"a number that {question.engine.title} can divide {question.workload.model.id} over"
     action = "try 1, 2, 4 or 8, or another engine"
     if parallel is not None:
-        expected = f"at least {parallel.gpus} cards, as the division that was asked for needs"
-        action = f"say --gpus {parallel.gpus}, or divide less"
+        expected = f"at least {parallel.machine_gpus} cards, as the division that was asked for needs"
+        action = f"say --gpus {parallel.machine_gpus}, or divide less"
     return Refused(
         [Finding(code=Code.CONFLICT, subject="--gpus", observed=f"{gpus} cards", expected=expected, action=action)]
     )

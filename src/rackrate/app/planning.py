@@ -70,6 +70,7 @@ def plan_over(
     parsed = read_workload(asked, flags, here.book)
     if unknown := unknown_names(parsed.workload.limits, here.catalog.table, here.book.provider_ids):
         raise Refused(unknown)
+    _check_machines(parsed)
     _check_hosted(parsed, here)
     here, seen = _measured(parsed, here)
     question = Question(
@@ -105,6 +106,24 @@ def _measured(parsed: Parsed, here: Context) -> tuple[Context, JudgedDoc | None]
     from rackrate.app.measuring import with_measured  # imported here: a plan without one starts without it
 
     return with_measured(parsed.workload, here)
+
+
+def _check_machines(parsed: Parsed) -> None:
+    """Refuse machines that share one job over a network: price lists do not say which machines a seller joins."""
+    parallel = parsed.workload.parallel
+    if parallel is None or parallel.nodes == 1:
+        return
+    raise Refused(
+        [
+            Finding(
+                code=Code.CONFLICT,
+                subject="parallel.nodes",
+                observed=f"{parallel.nodes} machines that share one job",
+                expected="1: price lists do not say which machines are joined, nor by what network",
+                action="ask `rackrate speed --nodes` for the time, and multiply the price of a machine by their number",
+            )
+        ]
+    )
 
 
 def _check(rank: str, limit: int) -> None:

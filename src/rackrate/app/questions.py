@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from rackrate.app.context import Context
 from rackrate.facts.accelerator import Accelerator, Interconnect
 from rackrate.memory.fit import Candidates
 from rackrate.plan.question import Question
 from rackrate.problems import Code, Finding
+from rackrate.speed.network import usual_network
 from rackrate.workload.workload import Assumption, Workload
 
 
@@ -31,8 +34,22 @@ def candidates(here: Context, workload: Workload) -> Candidates:
 
 def assumed(workload: Workload, card: Accelerator, gpus: int) -> list[Assumption]:
     """The workload's assumptions that memory and speed rest on, and the bridge that several cards may have."""
-    made = [a for a in workload.assumptions if not a.key.startswith(("use.", "limits.")) and a.key != "currency"]
-    return [*made, *bridge(card, gpus)]
+    return [*of_the_work(workload), *bridge(card, gpus), *joined(workload, [card], [gpus])]
+
+
+def of_the_work(workload: Workload) -> list[Assumption]:
+    """The workload's assumptions that memory and speed rest on."""
+    return [a for a in workload.assumptions if not a.key.startswith(("use.", "limits.")) and a.key != "currency"]
+
+
+def joined(workload: Workload, cards: Iterable[Accelerator], counts: Iterable[int]) -> list[Assumption]:
+    """The networks that are taken to join machines, where they are several and none was named."""
+    parallel = workload.parallel
+    if parallel is None or parallel.nodes == 1 or parallel.network is not None:
+        return []
+    texts = {f"{gpus} x {card.id}": usual_network(card, gpus).text for card in cards for gpus in counts}
+    value = "; ".join(f"{text} ({machine})" for machine, text in texts.items())
+    return [Assumption(key="parallel.network", value=value, why="usual_network")] if texts else []
 
 
 def bridge(card: Accelerator, gpus: int) -> list[Assumption]:

@@ -9,15 +9,16 @@ from rackrate.app.documents import fit_change_docs, span
 from rackrate.app.load_documents import load_docs, shared_docs
 from rackrate.app.wire.gpus import MeasuredDoc
 from rackrate.app.wire.parts import FactDoc, RangeDoc
-from rackrate.app.wire.speed import BusyDoc, CardSpeedDoc, EnergyDoc, MachineSpeedDoc, MissedDoc, PartSpeedDoc
+from rackrate.app.wire.speed import BusyDoc, CardSpeedDoc, EnergyDoc, MachineSpeedDoc, MissedDoc, NodesDoc, PartSpeedDoc
 from rackrate.evidence import Range, Unknown
 from rackrate.facts.accelerator import Accelerator
 from rackrate.facts.baselines import Baseline
 from rackrate.memory.fit import Change
 from rackrate.plan.answer import NoEstimate, ShapeEstimate
-from rackrate.plan.scaling import OnCards, fastest, fewest_that_meet
+from rackrate.plan.scaling import OnCards, OnNodes, fastest, fewest_that_meet
 from rackrate.speed.energy import Energy
 from rackrate.speed.estimate_types import ServingSpeed, SpeedEstimate
+from rackrate.speed.network import usual_network
 from rackrate.speed.roofline import Rates
 from rackrate.speed.roofs import PartSpeed
 from rackrate.speed.simulation.highest import Targets
@@ -92,6 +93,8 @@ def _machine(card: Accelerator, each: OnCards, changes: Sequence[Change], target
     images = done.speed.images if done else None
     ceiling = _ceiling(done.speed) if done else None
     load, most = load_docs(each.load, targets)
+    nodes = max((one.nodes for one in each.by_nodes), default=1)
+    network = each.network or usual_network(card, each.shape.gpus) if nodes > 1 else None
     return MachineSpeedDoc(
         gpus=each.shape.gpus,
         interconnect=str(card.interconnect(each.shape.gpus)),
@@ -133,6 +136,21 @@ def _machine(card: Accelerator, each: OnCards, changes: Sequence[Change], target
         load=load,
         highest_load=most,
         shared=shared_docs(each.shared),
+        nodes=nodes,
+        network=network.text if network is not None else None,
+        by_nodes=tuple(_nodes(one) for one in each.by_nodes),
+    )
+
+
+def _nodes(one: OnNodes) -> NodesDoc:
+    done = one.found if isinstance(one.found, ShapeEstimate) else None
+    return NodesDoc(
+        nodes=one.nodes,
+        layout=one.found.layout.label if one.found.layout else None,
+        pace=_span(done.pace if done else None),
+        speedup=one.speedup,
+        meets_targets=one.meets,
+        reason=str(one.found.reason) if isinstance(one.found, NoEstimate) else None,
     )
 
 

@@ -10,7 +10,7 @@ from rackrate.app.asking import BESIDE_THE_WORK, NOTHING, Asked, not_used, read_
 from rackrate.app.context import Context, context
 from rackrate.app.documents import assumption_docs, finding_docs, header, workload_doc
 from rackrate.app.measuring import with_measured
-from rackrate.app.questions import assumed, bridge, candidates, question_of
+from rackrate.app.questions import bridge, candidates, joined, of_the_work, question_of
 from rackrate.app.speed_documents import card_doc
 from rackrate.app.wire.speed import CardSpeedDoc, SpeedDocument
 from rackrate.facts import bundled
@@ -78,7 +78,7 @@ def speed(
         found = [(card, _simulated(estimator, card, machines)) for card, machines in found]
     figures = bundled.baselines()
     unused = not_used(flags, "speed", BESIDE_THE_WORK if usual else (*BESIDE_THE_WORK, *CHOOSE_CARDS))
-    made = [*assumed(parsed.workload, cards[0], 1), *usual, *_bridges(cards, counts)]
+    made = [*of_the_work(parsed.workload), *usual, *_bridges(cards, counts), *joined(parsed.workload, cards, counts)]
     if simulate and serving is not None and not serving.length_spread:
         made.append(Assumption(key="serving.length_spread", value="0", why="requests_alike"))
     targets = targets_of(serving) if serving is not None else Targets()
@@ -145,8 +145,8 @@ def _counts(workload: Workload) -> tuple[int, ...]:
     if limits.gpu_counts:
         return limits.gpu_counts
     if parallel is not None and parallel.data:
-        return (parallel.gpus,)
-    least = parallel.gpus if parallel is not None else 1
+        return (parallel.machine_gpus,)
+    least = parallel.machine_gpus if parallel is not None else 1
     usual = tuple(n for n in USUAL_COUNTS if n >= least and (limits.max_gpus is None or n <= limits.max_gpus))
     return usual or (least,)
 

@@ -77,7 +77,10 @@ def _summary(document: FitDocument) -> list[tuple[str, str]]:
     headroom = format_bytes(document.headroom_bytes)
     rows = [
         ("Verdict", words.word(words.VERDICTS, document.verdict)),
-        ("Card", f"{document.gpus} x {document.accelerator} ({document.product}){_devices(document)}"),
+        (
+            "Card",
+            f"{_machines(document)}{document.gpus} x {document.accelerator} ({document.product}){_devices(document)}",
+        ),
         ("Peak", f"{bytes_span(peak)} on the fullest card, in {phase}, as the driver sees it"),
         ("Usable", f"{format_bytes(document.usable_bytes)} of {reports}; headroom {headroom}"),
         ("Metrics", metrics),
@@ -92,11 +95,18 @@ def _cache_text(cache: CacheDoc) -> str:
     return f"{each}; {room} = {cache.full_sequences:,} full sequences of {cache.context_tokens:,}"
 
 
+def _machines(document: FitDocument) -> str:
+    return f"{document.nodes} machines of " if document.nodes > 1 else ""
+
+
 def _devices(document: FitDocument) -> str:
-    if document.gpus == 1:
+    if document.gpus * document.nodes == 1:
         return ""
     link = words.word(words.INTERCONNECTS, document.interconnect)
-    return f": {document.gpus} devices joined by {link}, not one larger card"
+    joined = f"joined by {link}" if document.gpus > 1 else ""
+    if document.nodes > 1:
+        joined = f"{joined}, machines by a network" if joined else "joined by a network"
+    return f": {document.gpus * document.nodes} devices {joined}, not one larger card"
 
 
 def _bar(document: FitDocument) -> Iterator[Part]:

@@ -13,7 +13,7 @@ from rackrate.cli.layout import Part, Table, drawn, pairs
 from rackrate.cli.load_words import highest, latencies, met, shared
 from rackrate.cli.numbers import hours_span, image_speed, rate_span, seconds_of, seconds_span
 from rackrate.cli.sections import assumptions, warnings, workload_line
-from rackrate.cli.speed_words import bar, energy, more_cards, peak, result, targets, why_not
+from rackrate.cli.speed_words import bar, energy, more_cards, more_nodes, peak, result, targets, why_not
 from rackrate.units import format_hours
 
 if TYPE_CHECKING:
@@ -38,10 +38,11 @@ _DRAWN = ("watts", "wh_per_million_tokens")
 _PARTS = ("prefill", "decode", "step")
 _TIMES, _SHARES = ("first_token_s", "s_per_output_token", "request_s"), ("p50", "p90", "p99")
 _KEYS = (
-    *("accelerator", "gpus", "layout", "interconnect", "verdict"),
+    *("accelerator", "nodes", "gpus", "layout", "interconnect", "verdict"),
     *(f"{name}_{end}" for name in _RANGES for end in ("low", "likely", "high")),
     *(f"{name}_{end}" for name in _DRAWN for end in ("low", "likely", "high")),
     *("limited_by", "ceiling_tokens_per_s", "ceiling_images_per_s", "share_of_ceiling", "speedup", "efficiency"),
+    *("network", "speedup_over_fewest_nodes"),
     *(f"{part}_{name}" for part in _PARTS for name in ("tokens_per_s", "bandwidth_share", "arithmetic_share")),
     *(f"simulated_{name}_{share}" for name in _TIMES for share in _SHARES),
     *("simulated_requests_per_s", "simulated_capacity_requests_per_s", "highest_requests_per_s"),
@@ -49,7 +50,7 @@ _KEYS = (
     *JUDGED_KEYS,
 )
 _TEXTS = frozenset(
-    {"accelerator", "layout", "interconnect", "verdict", "limited_by", "meets_targets", "reason", "detail"}
+    {"accelerator", "layout", "interconnect", "verdict", "limited_by", "meets_targets", "reason", "detail", "network"}
     | JUDGED_TEXTS
 )
 
@@ -71,11 +72,14 @@ def table(document: SpeedDocument) -> Table:
 def _row(card: CardSpeedDoc, machine: MachineSpeedDoc) -> tuple[str, ...]:
     parts = {part.part: part for part in machine.parts}
     return (
-        *(card.accelerator, str(machine.gpus), machine.layout or "", machine.interconnect, machine.verdict or ""),
+        *(card.accelerator, str(machine.nodes), str(machine.gpus), machine.layout or ""),
+        *(machine.interconnect, machine.verdict or ""),
         *(text for name in _RANGES for text in _ends(getattr(machine, name))),
         *(text for name in _DRAWN for text in _ends(getattr(machine.energy, name, None))),
         machine.limited_by or "",
         *map(_number, _of_most(machine)),
+        machine.network or "",
+        _number(machine.by_nodes[-1].speedup if machine.by_nodes else None),
         *(text for name in _PARTS for text in _part_cells(parts.get(name))),
         *_simulated_cells(machine),
         "" if _rate(machine) is None else str(not machine.missed).lower(),
@@ -157,7 +161,7 @@ def _seen(card: CardSpeedDoc, machine: MachineSpeedDoc, *, trains: bool) -> tupl
     short = words.BOUNDS_IN_A_COLUMN.get(limit, words.word(words.BOUNDS, limit))
     return (
         card.accelerator,
-        str(machine.gpus),
+        _of_machines(machine),
         machine.layout or "",
         _short(_rate(machine)),
         *map(_short, pair),
@@ -170,11 +174,16 @@ def _seen(card: CardSpeedDoc, machine: MachineSpeedDoc, *, trains: bool) -> tupl
 def _unseen(card: CardSpeedDoc, machine: MachineSpeedDoc) -> tuple[str, ...]:
     return (
         card.accelerator,
-        str(machine.gpus),
+        _of_machines(machine),
         machine.layout or "-",
         *("-",) * 5,
         words.word(words.REASONS, machine.reason or ""),
     )
+
+
+def _of_machines(machine: MachineSpeedDoc) -> str:
+    """The cards of a machine, with the machines before them where they are several."""
+    return f"{machine.nodes} x {machine.gpus}" if machine.nodes > 1 else str(machine.gpus)
 
 
 _WHOLE_FROM = 100
@@ -204,11 +213,13 @@ def _card(card: CardSpeedDoc, *, in_full: bool) -> Iterator[Part]:
         yield from _changes(card)
         yield ""
         return
-    yield f"{told.gpus} x {name}, {told.layout}"
+    machines = f"{told.nodes} machines of " if told.nodes > 1 else ""
+    yield f"{machines}{told.gpus} x {name}, {told.layout}"
     rows = [*_speed_rows(told), ("Ceiling", peak(card))]
     rows += [(part.part.capitalize(), bar(part)) for part in told.parts]
     rows += [("Targets", text) for text in targets(card)]
     rows += [("More cards", text) for text in more_cards(card)]
+    rows += [("Machines", text) for text in more_nodes(told)]
     rows += _load_rows(told)
     yield pairs([(f"  {label}", text) for label, text in rows])
     if told.load is not None:

@@ -106,3 +106,24 @@ def more_cards(card: CardSpeedDoc) -> Iterator[str]:
     slower = [f"{m.gpus} x" for m in able if m.gpus > (card.fastest_gpus or 0)]
     if slower:
         yield f"{', '.join(slower)}: no faster than {card.fastest_gpus} x"
+
+
+def more_nodes(machine: MachineSpeedDoc) -> Iterator[str]:
+    """What machines joined by a network add, which of them slow the work down, and the fewest that meet the targets."""
+    able = [one for one in machine.by_nodes if one.speedup is not None]
+    if not machine.by_nodes:
+        return
+    if len(able) > 1:
+        base = f"{able[0].nodes} x {machine.gpus}"
+        each = "; ".join(f"{one.nodes} machines {one.speedup:.2f} times" for one in able[1:])
+        yield f"over {base} alone, by a network of {machine.network}: {each}"
+    unable = [str(one.nodes) for one in machine.by_nodes if one.speedup is None]
+    if unable:
+        yield f"{', '.join(unable)} cannot do it"
+    best = max(able, key=lambda one: one.speedup or 0.0, default=None)
+    slower = [str(one.nodes) for one in able if best is not None and one.nodes > best.nodes]
+    if best is not None and slower:
+        yield f"{', '.join(slower)}: slower than {best.nodes}, for the network"
+    meeting = [one.nodes for one in machine.by_nodes if one.meets_targets]
+    if meeting and any(not one.meets_targets for one in able):
+        yield f"{meeting[0]} is the fewest of these that meets every target"

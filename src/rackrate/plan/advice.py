@@ -315,10 +315,10 @@ def _able(found: Sequence[OnCards]) -> Iterator[OnCards]:
 def cost_of(found: object, per_hour: Money | None) -> Money | None:
     """The cost of the whole job, or of a million results where it has no end: price per hour x hours.
 
-    Of a machine that is busy all the time; start-up comes on top.
+    Of a machine that is busy all the time (all machines of a network); start-up comes on top.
     """
     if per_hour is None or not isinstance(found, ShapeEstimate):
         return None
     hours = found.speed.work_hours
     likely = PER_TOKENS / (found.pace.likely * SECONDS_PER_HOUR) if hours is None else hours.likely
-    return per_hour * Decimal(repr(likely))
+    return per_hour * Decimal(repr(likely * found.layout.nodes))

@@ -18,6 +18,8 @@ from rackrate.speed.energy import Energy, energy
 from rackrate.speed.roofs import Roofs, roofs
 from rackrate.speed.simulation.machine import UnderLoad
 from rackrate.values import Value, replace
+from rackrate.workload.network import Network
+from rackrate.workload.workload import Workload
 
 
 class Target(StrEnum):
@@ -37,6 +39,19 @@ class Missed(Value, frozen=True, kw_only=True):
     unit: str
 
 
+class OnNodes(Value, frozen=True, kw_only=True):
+    """What ``nodes`` machines of equally many cards do with the whole work.
+
+    ``speedup`` is over one machine alone, or the fewest machines that do the
+    work (None: so many do not); ``meets``: no target is missed.
+    """
+
+    nodes: int
+    found: ShapeEstimate | NoEstimate
+    speedup: float | None = None
+    meets: bool = False
+
+
 class OnCards(Value, frozen=True, kw_only=True):
     """What one machine of some cards does with the whole work.
 
@@ -47,6 +62,8 @@ class OnCards(Value, frozen=True, kw_only=True):
     the work is finished, start-up included, where it ends. ``load``: what requests
     meet, where that was simulated; ``missed`` is then held against it, and ``shared`` has
     the ways in which several programs serve the same users on one card.
+    ``by_nodes``: where several machines share the work, what fewer of them do,
+    and the ``network`` that was named.
     """
 
     shape: MachineShape
@@ -59,15 +76,55 @@ class OnCards(Value, frozen=True, kw_only=True):
     efficiency: float | None = None
     load: UnderLoad | Unknown | None = None
     shared: tuple[SharedCard, ...] = ()
+    by_nodes: tuple[OnNodes, ...] = ()
+    network: Network | None = None
 
 
 def on_cards(estimator: Estimator, card: Accelerator, counts: Iterable[int]) -> tuple[OnCards, ...]:
     """The work on one machine for each of ``counts`` of ``card``, fewest first."""
     found = [_on(estimator, card, gpus) for gpus in sorted(set(counts))]
+    if nodes_of(estimator.question.workload) > 1:
+        named = estimator.question.workload.parallel
+        network = named.network if named is not None else None
+        found = [replace(each, by_nodes=on_nodes(estimator, card, each), network=network) for each in found]
     first = next((each for each in found if isinstance(each.found, ShapeEstimate)), None)
     serving = estimator.question.workload.serving
     loaded = serving is not None and serving.requests_per_s is not None
     return tuple(_compared(each, first, loaded=loaded) for each in found) if first else tuple(found)
+
+
+def nodes_of(workload: Workload) -> int:
+    """Machines that share the work."""
+    return workload.parallel.nodes if workload.parallel is not None else 1
+
+
+def on_nodes(estimator: Estimator, card: Accelerator, most: OnCards) -> tuple[OnNodes, ...]:
+    """The work on 1, 2, 4 and so on machines, up to as many as were asked for, which ``most`` has already."""
+    question = estimator.question
+    asked = question.workload.parallel
+    assert asked is not None
+    tried: list[OnNodes] = []
+    for nodes in (*_doubled(asked.nodes), asked.nodes):
+        each = most
+        if nodes < asked.nodes:
+            work = replace(question.workload, parallel=replace(asked, nodes=nodes))
+            each = _on(Estimator(replace(question, workload=work)), card, most.shape.gpus)
+        meets = isinstance(each.found, ShapeEstimate) and not each.missed
+        tried.append(OnNodes(nodes=nodes, found=each.found, meets=meets))
+    first = next((one.found for one in tried if isinstance(one.found, ShapeEstimate)), None)
+    serving = question.workload.serving
+    loaded = serving is not None and serving.requests_per_s is not None
+    return tuple(
+        replace(one, speedup=compared_rate(one.found, loaded=loaded) / compared_rate(first, loaded=loaded))
+        if first is not None and isinstance(one.found, ShapeEstimate)
+        else one
+        for one in tried
+    )
+
+
+def _doubled(end: int) -> Iterable[int]:
+    """1, 2, 4 and so on, below ``end``."""
+    return (2**power for power in range((end - 1).bit_length()))
 
 
 def fewest_that_meet(found: Sequence[OnCards]) -> OnCards | None:

@@ -98,10 +98,11 @@ class Estimator:
         return _best(self, shape, _alone)
 
     def layouts(self, gpus: int) -> tuple[Layout, ...]:
-        """The layouts over ``gpus`` cards."""
+        """The layouts over ``gpus`` cards of each machine."""
         if gpus not in self._layouts:
             workload = self.question.workload
-            self._layouts[gpus] = layouts(workload.model, workload, self.question.engine, gpus)
+            nodes = workload.parallel.nodes if workload.parallel is not None else 1
+            self._layouts[gpus] = layouts(workload.model, workload, self.question.engine, gpus * nodes)
         return self._layouts[gpus]
 
     def memory(self, workload: Workload, card: Accelerator, layout: Layout) -> MemoryEstimate | Unknown:

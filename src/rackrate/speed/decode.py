@@ -6,6 +6,7 @@ from rackrate.speed import mechanisms
 from rackrate.speed.communication import tensor_parallel_s
 from rackrate.speed.estimate_types import Bound
 from rackrate.speed.flops import attended_layer_tokens
+from rackrate.speed.network import crossing_s, crossings
 from rackrate.speed.replica import STREAM_SHARE, Replica, reading_s, routed_active_params, weight_bytes_touched
 from rackrate.speed.roofline import smooth_max
 
@@ -148,4 +149,11 @@ def _communication_s(replica: Replica, tokens: float) -> float:
     if layout.pipeline <= 1:
         return reduces
     hop = mechanisms.FITTED.split_hop_s if layout.layer_split else link.latency_s + payload / link.bytes_per_s
-    return reduces + (layout.pipeline - 1) * hop
+    far = crossings(layout)
+    return reduces + (layout.pipeline - 1 - far) * hop + crossed_s(replica, payload)
+
+
+def crossed_s(replica: Replica, payload_bytes: float) -> float:
+    """Seconds in which activations pass from machine to machine, where stages of a pipeline lie on several."""
+    far = crossings(replica.layout)
+    return far * crossing_s(replica.layout, replica.network, payload_bytes) if far else 0.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rackrate.memory.weights import is_encoder
 from rackrate.speed import mechanisms
 from rackrate.speed.communication import tensor_parallel_s
-from rackrate.speed.decode import ACTIVATION_BYTES, elementwise_s, host_s, pass_s
+from rackrate.speed.decode import ACTIVATION_BYTES, crossed_s, elementwise_s, host_s, pass_s
 from rackrate.speed.estimate_types import Bound
 from rackrate.speed.flops import attention_flop_per_token, head_params
 from rackrate.speed.replica import Replica, reading_s, routed_active_params
@@ -35,7 +35,8 @@ def prefill_terms(replica: Replica, sequences: float, prompt_tokens: float, behi
         + attention / replica.half_flop_per_s,
         Bound.CACHE_BANDWIDTH: elementwise_s(replica, tokens),
         Bound.HOST: host_s(replica, sequences),
-        Bound.COMMUNICATION: tensor_parallel_s(replica.tensor_link, replica.layout.tensor, replica.layers, payload),
+        Bound.COMMUNICATION: tensor_parallel_s(replica.tensor_link, replica.layout.tensor, replica.layers, payload)
+        + crossed_s(replica, payload),
     }
 
 

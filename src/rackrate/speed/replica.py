@@ -18,11 +18,13 @@ from rackrate.memory.weights import parameter_groups, weight_bytes
 from rackrate.speed import mechanisms
 from rackrate.speed.communication import Link, link
 from rackrate.speed.flops import multiplied_params
+from rackrate.speed.network import Group, group_link, network_of
 from rackrate.speed.roofline import Rates, rates
 from rackrate.speed.sides import PLAIN, QUANTISED, Launches, Side, decoder_side, eager_launches, encoder_side
 from rackrate.speed.towers import image_flop_per_token
 from rackrate.values import Value, replace
 from rackrate.workload.layout import Layout
+from rackrate.workload.network import Network
 from rackrate.workload.workload import Workload
 
 STACK_SHARE = {"AMD": 0.5}
@@ -53,7 +55,7 @@ class Replica(Value, frozen=True, kw_only=True):
     ``read_bytes``: weights that a pass reads when all experts are touched, the
     input embedding left out; ``expert_bytes``: the routed experts among them.
     ``tensor_link`` joins the cards of a tensor group, which are placed next to
-    each other (on a bridge where they fit), ``link`` all cards.
+    each other (on a bridge where they fit), ``link`` those that share a batch; ``network`` joins machines.
     ``cache_layer_bytes``: KV cache of one token in one layer on one card.
     ``generation``: of NVIDIA's cards, the compute capability times ten (0: another
     maker's). ``server_host``: the card sits in a server, whose cores are slower
@@ -80,6 +82,7 @@ class Replica(Value, frozen=True, kw_only=True):
     rates: Rates
     link: Link
     tensor_link: Link
+    network: Network
     read_bytes: float
     expert_bytes: float
     cache_layer_bytes: float
@@ -218,6 +221,7 @@ def replica(workload: Workload, accelerator: Accelerator, layout: Layout, engine
     cache = _cache_layer_bytes(workload, layout, engine)
     if isinstance(cache, Unknown):
         return cache
+    network, early = network_of(workload, accelerator, layout), engine.speed.early_rocm
     inside = params_inside(model, workload.sight) if workload.serving is not None else 0.0
     one = Replica(
         model=model,
@@ -227,8 +231,13 @@ def replica(workload: Workload, accelerator: Accelerator, layout: Layout, engine
         trains=engine.training,
         layout=layout,
         rates=peaks,
-        link=link(accelerator, layout.gpus, early=engine.speed.early_rocm),
-        tensor_link=link(accelerator, layout.tensor, early=engine.speed.early_rocm),
+        link=(
+            link(accelerator, layout.gpus, early=early)
+            if layout.nodes == 1
+            else group_link(accelerator, layout, Group(layout.tensor, layout.shards), network, early=early)
+        ),
+        tensor_link=group_link(accelerator, layout, Group(1, layout.tensor), network, early=early),
+        network=network,
         read_bytes=_read_bytes(model, weights) - inside * weights.bytes_per_weight,
         expert_bytes=routed_expert_params(model) * weights.bytes_per_weight,
         cache_layer_bytes=cache,

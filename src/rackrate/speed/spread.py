@@ -7,10 +7,15 @@ from enum import StrEnum
 from rackrate.evidence import Range, multiply_independent
 from rackrate.facts.accelerator import Accelerator
 from rackrate.facts.engine import Engine
+from rackrate.speed.network import machine_gpus
 from rackrate.speed.replica import Replica, is_packed
 
 UNMEASURED_WIDER = 1.5
 """Ranges are this much wider where no published row shows the engine on cards of that kind, or types are emulated."""
+
+
+_WHOLE_MACHINE = 8
+"""Published rows of training on several machines are of eight cards in each; of inference there is none."""
 
 
 class Phase(StrEnum):
@@ -38,7 +43,8 @@ PACKED_SPREAD = 0.35
 
 def spread_of(engine: Engine, accelerator: Accelerator, one: Replica) -> float:
     """The factor less one by which training in ``engine`` may be off either way on ``accelerator``."""
-    measured = accelerator.vendor == "NVIDIA" and not one.rates.emulated
+    across = one.layout.nodes == 1 or machine_gpus(one.layout) >= _WHOLE_MACHINE
+    measured = accelerator.vendor == "NVIDIA" and not one.rates.emulated and across
     return engine.speed.train_spread * (1.0 if measured else UNMEASURED_WIDER)
 
 
@@ -54,7 +60,8 @@ def inference_spread(phase: Phase, engine: Engine, accelerator: Accelerator, one
         usual = max(usual, packed, EAGER_SPREAD if one.eager else 0.0)
     if one.model.is_encoder_decoder:
         return max(usual, TWO_SIDED_SPREAD)
-    measured = kind_of(accelerator) in engine.speed.measured_on and not one.rates.emulated
+    known = kind_of(accelerator) in engine.speed.measured_on
+    measured = known and not one.rates.emulated and one.layout.nodes == 1
     return usual * (1.0 if measured else UNMEASURED_WIDER)
 
 

@@ -18,6 +18,7 @@ from rackrate.speed.training_terms import (
     matrices_s,
     passes,
     shard_s,
+    stages_s,
     stream_s,
     tensor_s,
 )
@@ -161,7 +162,9 @@ def held_params(replica: Replica, workload: Workload, training: Training) -> flo
 
 
 def _waited_s(replica: Replica, training: Training) -> float:
-    return tensor_s(replica, training) + experts_s(replica, training)
+    """What nothing hides; stages that work off chunks in turns send while they work (Megatron-LM overlap_p2p_comm)."""
+    sent = stages_s(replica, training) if chunks(replica) == 1 else 0.0
+    return tensor_s(replica, training) + experts_s(replica, training) + sent
 
 
 def _reading_s(replica: Replica, training: Training) -> float:

@@ -13,6 +13,7 @@ from rackrate.speed.flops import (
     matrix_training_flop_per_token,
     trainable_params,
 )
+from rackrate.speed.network import NETWORK_SHARE, crossing_s, crossings, machine_gpus
 from rackrate.speed.replica import STREAM_SHARE, Replica, is_packed, routed_active_params
 from rackrate.speed.sustained import Sustained
 from rackrate.values import replace
@@ -100,6 +101,18 @@ def token_layers(model: Model) -> float:
     if not model.layers_linear:
         return float(model.layers or 0)
     return (model.layers_full or 0) + (model.layers_windowed or 0) + LINEAR_LAYER_TIMES * model.layers_linear
+
+
+def stages_s(replica: Replica, training: Training) -> float:
+    """What a stage of a pipeline sends to the next machine and back in a micro-batch: activations and their gradients.
+
+    Not hidden: the stage that receives has nothing else to do in the plain schedule (arXiv 2104.04473, section 2.2).
+    Between cards of one machine it is left out.
+    """
+    if not crossings(replica.layout):
+        return 0.0
+    payload = tokens_in_micro_batch(replica, training) * (replica.model.hidden_size or 0) * ACTIVATION_BYTES
+    return 2 * crossing_s(replica.layout, replica.network, payload)
 
 
 def expert_layers(model: Model) -> float:
@@ -220,11 +233,20 @@ def experts_s(replica: Replica, training: Training) -> float:
     if others <= 0:
         return inside
     reached = others * (1 - (1 - 1 / (others + 1)) ** model.experts_per_token)
-    return max(inside, copy * reached / NETWORK_BYTES_PER_S)
+    return max(inside, copy * reached / network_bytes_per_s(replica))
+
+
+def network_bytes_per_s(replica: Replica) -> float:
+    """What one card gets of the network between machines."""
+    if replica.layout.nodes <= 1:
+        return NETWORK_BYTES_PER_S
+    return NETWORK_SHARE * replica.network.bytes_per_s / machine_gpus(replica.layout)
 
 
 def machine_cards(replica: Replica) -> int:
     """Cards that the fast link joins: a rack of superchips behind switches, else one machine."""
+    if replica.layout.nodes > 1:
+        return machine_gpus(replica.layout)
     card = replica.accelerator
     return _RACK_CARDS if card.nvswitch and card.form_factor == "superchip" else _MACHINE_CARDS
 

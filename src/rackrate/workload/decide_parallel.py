@@ -9,6 +9,7 @@ from rackrate.problems import Code
 from rackrate.workload.draft import Draft
 from rackrate.workload.layout import Parallel
 from rackrate.workload.layouts import divides_tensors
+from rackrate.workload.network import Network, network_of
 from rackrate.workload.resolve import Chosen
 from rackrate.workload.workload import Training
 
@@ -23,6 +24,10 @@ _WAYS = {
     "tensor_split": ("layer_split",),
 }
 """What an engine must offer for a key, in any of the words of its file."""
+
+_OF_MACHINES = ("parallel.nodes", "parallel.network")
+_SERVING_ACROSS, _TRAINING_ACROSS = frozenset({"tensor", "pipeline"}), frozenset({"tensor", "pipeline", "data", "zero"})
+"""Divisions that can reach over a network; copies of a service need none, and are machines of a plan."""
 
 _SIZES = (1, 2, 4, 8, 16, 32, 64)
 Problem = Callable[[str, str, str, str], None]
@@ -42,6 +47,9 @@ def decide_parallel(draft: Draft, chosen: Chosen, training: Training | None) -> 
         virtual_stages=_number(draft, "virtual_stages"),
         zero_stage=_number(draft, "zero_stage") if "parallel.zero_stage" in draft else None,
         tensor_split=shares,
+        nodes=_number(draft, "nodes"),
+        network=_network(draft),
+        free=not any(path.startswith("parallel.") and path not in _OF_MACHINES for path in draft.values),
     )
 
     def problem(name: str, observed: str, expected: str, action: str) -> None:
@@ -50,12 +58,18 @@ def decide_parallel(draft: Draft, chosen: Chosen, training: Training | None) -> 
     _check_engine(asked, chosen.engine, problem)
     _check_model(asked, chosen, problem)
     _check_together(asked, problem)
+    _check_nodes(asked, chosen, problem, trains=training is not None)
     if training is not None:
         _check_batch(asked, training, problem)
     elif asked.expert > 1 and chosen.model.is_moe and asked.tensor * max(1, asked.data) % asked.expert:
         _indivisible("expert", asked.expert, f"{asked.tensor * max(1, asked.data)} cards of tensor and data", problem)
     _check_counts(draft, asked, problem)
     return None if draft.refused else asked
+
+
+def _network(draft: Draft) -> Network | None:
+    text = draft.said("parallel.network")
+    return network_of(text) if isinstance(text, str) else None
 
 
 def _number(draft: Draft, name: str, otherwise: int = 1) -> int:
@@ -134,6 +148,22 @@ def _check_together(asked: Parallel, problem: Problem) -> None:
         )
 
 
+def _check_nodes(asked: Parallel, chosen: Chosen, problem: Problem, *, trains: bool) -> None:
+    """Refuse machines that the work cannot be shared between."""
+    if asked.nodes == 1:
+        if asked.network is not None:
+            problem("network", f"{asked.network.text} with one machine", "2 machines or more", "give --nodes too")
+        return
+    if chosen.pipeline is not None or chosen.model.is_encoder_decoder:
+        what = "a pipeline for images" if chosen.pipeline is not None else f"{chosen.model.id}, of two models in a row"
+        problem("nodes", f"{asked.nodes} machines for {what}", "one machine: others are not modelled", "leave it out")
+    elif not (_TRAINING_ACROSS if trains else _SERVING_ACROSS) & chosen.engine.parallel:
+        problem("nodes", f"{asked.nodes} machines with {chosen.engine.id}", "an engine that divides work", _OTHER)
+    if asked.data and asked.replica * asked.data % asked.nodes:
+        cards = asked.replica * asked.data
+        problem("nodes", f"{cards} cards on {asked.nodes} machines", "as many in each", "choose a divisor of it")
+
+
 def _check_batch(asked: Parallel, training: Training, problem: Problem) -> None:
     """Refuse replicas that a step does not fill, and cards that do not divide a sequence."""
     cards = training.micro_batch * asked.data
@@ -159,12 +189,12 @@ def _check_counts(draft: Draft, asked: Parallel, problem: Problem) -> None:
     """Refuse fewer cards than the division needs."""
     counts, most = draft.said("limits.gpu_counts"), draft.number("limits.max_gpus")
     given = [n for n in counts if isinstance(n, int)] if isinstance(counts, tuple) else []
-    room = max(given, default=most or asked.gpus)
-    if room < asked.gpus:
+    room = max(given, default=most or asked.machine_gpus)
+    if room < asked.machine_gpus:
         first = next((name for name in ("tensor", "pipeline", "context", "data") if getattr(asked, name) > 1), "data")
         problem(
             first,
-            f"{asked.gpus} cards needed, {room:g} allowed",
+            f"{asked.machine_gpus} cards needed{' in each machine' if asked.nodes > 1 else ''}, {room:g} allowed",
             "as many cards as tensor x pipeline x data x context",
-            f"raise --gpus to {asked.gpus}, or divide less",
+            f"raise --gpus to {asked.machine_gpus}, or divide less",
         )

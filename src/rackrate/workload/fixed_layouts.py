@@ -1,4 +1,4 @@
-"""Layouts that the user asked for, on the cards of one machine."""
+"""Layouts that the user asked for, on the cards of one machine, or of several."""
 
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ def fixed_layouts(asked: Parallel, workload: Workload, engine: Engine, gpus: int
     are those that the engine is usually run with.
     """
     for data in _replicas(asked, engine, gpus):
+        if asked.replica * data % asked.nodes:
+            continue
         if workload.training is None or _goes(asked, workload.training, data):
             return tuple(_layouts(asked, workload, engine, data))
     return ()
@@ -51,6 +53,7 @@ def _layouts(asked: Parallel, workload: Workload, engine: Engine, data: int) -> 
         sequence=asked.sequence,
         chunks=asked.virtual_stages,
         split=asked.tensor_split,
+        nodes=asked.nodes,
     )
     for stage in _stages(asked, workload, engine, layout):
         yield replace(layout, zero_stage=stage if layout.shards > 1 else 0)

@@ -8,7 +8,19 @@ from typing import Literal
 from rackrate.values import Value, field
 
 Kind = Literal[
-    "whole", "number", "count", "bytes", "hours", "choice", "text", "list", "whole_list", "shares", "money", "switch"
+    "whole",
+    "number",
+    "count",
+    "bytes",
+    "hours",
+    "choice",
+    "text",
+    "list",
+    "whole_list",
+    "shares",
+    "money",
+    "switch",
+    "network",
 ]
 Scope = Literal["any", "training", "adapters", "serving", "online", "offline", "job", "images", "pictures"]
 """For which workloads a key has a meaning; a job is training or offline inference."""

@@ -8,6 +8,25 @@ _MOST = 65536
 
 PARALLEL = (
     Key(
+        path="parallel.nodes",
+        kind="whole",
+        flag="--nodes",
+        unit="machines",
+        high=1024,
+        rule="1",
+        help="Machines of --gpus cards each that share the work over a network.",
+        example="2",
+        known_as=("nnodes", "num_nodes", "num_machines"),
+    ),
+    Key(
+        path="parallel.network",
+        kind="network",
+        flag="--network",
+        rule="400 Gb/s a card with switched NVLink (A100: 200), else 100 Gb/s a machine",
+        help="What joins the machines: the rate of an adapter, and how many a machine has.",
+        example="8 x 400 Gb/s",
+    ),
+    Key(
         path="parallel.tensor",
         kind="whole",
         flag="--tensor-parallel",

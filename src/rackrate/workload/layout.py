@@ -1,8 +1,9 @@
-"""Layouts: how one model is spread over the cards of one machine."""
+"""Layouts: how one model is spread over the cards of one machine, or of several."""
 
 from __future__ import annotations
 
 from rackrate.values import Value
+from rackrate.workload.network import Network
 
 
 class Layout(Value, frozen=True, kw_only=True):
@@ -17,7 +18,7 @@ class Layout(Value, frozen=True, kw_only=True):
     data-parallel cards share the experts of a layer; ``sequence``: norms and
     residuals are divided over the tensor-parallel cards as well; ``chunks`` of
     layers a pipeline stage has, interleaved. ``split``: the shares of the layers
-    that the cards of a layer split get (empty: even).
+    that the cards of a layer split get (empty: even). The cards are those of ``nodes`` machines together.
     """
 
     tensor: int = 1
@@ -30,6 +31,7 @@ class Layout(Value, frozen=True, kw_only=True):
     sequence: bool = False
     chunks: int = 1
     split: tuple[float, ...] = ()
+    nodes: int = 1
 
     @property
     def gpus(self) -> int:
@@ -55,6 +57,8 @@ class Layout(Value, frozen=True, kw_only=True):
             parts.append("sp")
         if self.zero_stage:
             parts.append(f"zero{self.zero_stage}")
+        if self.nodes > 1:
+            parts.append(f"{self.nodes} nodes")
         return " ".join(parts) or "single"
 
 
@@ -63,6 +67,9 @@ class Parallel(Value, frozen=True, kw_only=True):
 
     What was not said is 1, but for ``data`` (0: as many replicas as fill the
     machine) and ``zero_stage`` (None: the engine's usual ones are tried).
+    The cards are those of ``nodes`` machines, joined by ``network`` (None: the
+    usual one of such a machine). ``free``: nothing but these was said, so that
+    the best division is searched.
     """
 
     tensor: int = 1
@@ -74,6 +81,9 @@ class Parallel(Value, frozen=True, kw_only=True):
     virtual_stages: int = 1
     zero_stage: int | None = None
     tensor_split: tuple[float, ...] = ()
+    nodes: int = 1
+    network: Network | None = None
+    free: bool = False
 
     @property
     def replica(self) -> int:
@@ -82,5 +92,10 @@ class Parallel(Value, frozen=True, kw_only=True):
 
     @property
     def gpus(self) -> int:
-        """The fewest cards that it needs."""
-        return self.replica * max(1, self.data)
+        """The fewest cards that it needs, over all machines."""
+        return max(self.nodes, self.replica * max(1, self.data))
+
+    @property
+    def machine_gpus(self) -> int:
+        """The fewest cards that it needs in each machine."""
+        return -(-self.gpus // self.nodes)

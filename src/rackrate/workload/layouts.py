@@ -1,9 +1,10 @@
-"""Layouts worth trying: how a workload can be spread over the cards of one machine, valid divisors only."""
+"""Layouts worth trying: how a workload can be spread over cards, valid divisors only."""
 
 from __future__ import annotations
 
 from rackrate.facts.engine import Engine
 from rackrate.facts.model import Model
+from rackrate.values import replace
 from rackrate.workload.layout import Layout
 from rackrate.workload.workload import Serving, Training, Workload
 
@@ -19,20 +20,45 @@ def layouts(model: Model, workload: Workload, engine: Engine, gpus: int) -> tupl
     beats in memory without losing speed: plain data parallel training beside
     ZeRO 2 (same traffic: Rajbhandari et al. 2020, arXiv 1910.02054, section
     7.2), ZeRO 1 beside ZeRO 2, and pipelines where weights can be sharded.
+    On several machines all have equally many cards in use.
     """
-    if workload.parallel is not None:
+    asked = workload.parallel
+    if asked is not None and not asked.free:
         from rackrate.workload.fixed_layouts import fixed_layouts
 
-        return tuple(sorted(fixed_layouts(workload.parallel, workload, engine, gpus), key=_communication))
+        return tuple(sorted(fixed_layouts(asked, workload, engine, gpus), key=_communication))
+    nodes = asked.nodes if asked is not None else 1
     training, adapters = workload.training, workload.task.trains_adapters
     for used in range(gpus, 0, -1):
+        if used % nodes:
+            continue
         if training is None:
             found = [each for each in _serving(model, engine, used) if _divides_draft(workload.serving, each)]
         else:
             found = _training(model, training, engine, used, adapters=adapters)
+        if nodes > 1:
+            found = _on_nodes([*found, *_stages(model, training, engine, used, nodes)], used // nodes, nodes)
         if found:
             return tuple(sorted(found, key=_communication))
     return ()
+
+
+def _stages(model: Model, training: Training | None, engine: Engine, gpus: int, nodes: int) -> list[Layout]:
+    """Tensors divided inside each machine and layers over the machines: what is usual where one machine is too small.
+
+    (vllm-project/vllm docs/serving/parallelism_scaling.md.)
+    """
+    inside = gpus // nodes
+    able = "pipeline" in engine.parallel and nodes <= (model.layers or 0) and not model.is_encoder_decoder
+    if training is not None or inside == 1 or not able or not _splits(model, engine, inside):
+        return []
+    return [Layout(tensor=inside, pipeline=nodes)]
+
+
+def _on_nodes(found: list[Layout], inside: int, nodes: int) -> list[Layout]:
+    """The layouts on ``nodes`` machines of ``inside`` cards in use, tensor groups whole in them or over whole ones."""
+    whole = [one for one in found if inside % one.tensor == 0 or one.tensor % inside == 0]
+    return [replace(one, nodes=nodes) for one in whole if not one.layer_split]
 
 
 def _communication(layout: Layout) -> tuple[int, int, int, int]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from rackrate.workload.workload import Assumption
 
 REASONS = {
+    "usual_network": "what such servers usually have: an adapter a card with switched NVLink (NVIDIA DGX user guides), "
+    "100 Gb/s a machine of others; many rented machines have less",
     "bridge_assumed": "a bridge joins these cards; without one PCIe does, and tensor parallelism is slower",
     "most_rented": "the cards that most providers rent out, of those that can do the work",
     "cheapest_holding": "the cheapest card on demand, in whole machines of 1, 2, 4 or 8, that surely holds the work",

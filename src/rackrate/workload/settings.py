@@ -121,6 +121,14 @@ def _images(images: Images) -> dict[str, Setting | None]:
 
 def _parallel(parallel: Parallel, *, trains: bool) -> dict[str, Setting | None]:
     return {
+        **({} if parallel.free else _division(parallel, trains=trains)),
+        "parallel.nodes": parallel.nodes if parallel.nodes > 1 or parallel.free else None,
+        "parallel.network": parallel.network.text if parallel.network is not None else None,
+    }
+
+
+def _division(parallel: Parallel, *, trains: bool) -> dict[str, Setting | None]:
+    return {
         "parallel.tensor": parallel.tensor,
         "parallel.pipeline": parallel.pipeline,
         "parallel.data": parallel.data or None,

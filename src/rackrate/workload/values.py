@@ -76,7 +76,7 @@ def expected(key: Key) -> str:
     many = "a list, each " if key.multiple else ""
     if key.choices:
         return f"{many}one of {', '.join(key.choices)}"
-    if key.kind in {"text", "list", "money", "shares"}:
+    if key.kind in {"text", "list", "money", "shares", "network"}:
         return f"{_NOUNS[key.kind]} such as {key.example!r}"
     if key.kind == "switch":
         return "true or false"
@@ -185,6 +185,12 @@ def _money(_key: Key, raw: object) -> Budget:
     return Budget(money=Money(amount, currency_code(match["before"] or match["after"])), period=period)
 
 
+def _network(key: Key, raw: object) -> str:
+    from rackrate.workload.network import network_of
+
+    return network_of(_text(key, raw)).text
+
+
 def _switch(_key: Key, raw: object) -> bool:
     if isinstance(raw, bool):
         return raw
@@ -206,6 +212,7 @@ _READERS: dict[str, Callable[[Key, object], Value]] = {
     "shares": _shares,
     "money": _money,
     "switch": _switch,
+    "network": _network,
 }
 _NOUNS = {
     "whole": "a whole number",
@@ -218,6 +225,7 @@ _NOUNS = {
     "whole_list": "a whole number",
     "shares": "numbers",
     "money": "an amount with its currency",
+    "network": "the rate of a network adapter",
 }
 
 

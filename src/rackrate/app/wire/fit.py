@@ -90,7 +90,7 @@ class FitDocument(Document, frozen=True, kw_only=True):
     ``counts`` has every number of cards that was asked for; the rest of the
     document is of the one that fits best, of equals the fewest. ``copies_per_card``
     are whole copies of the work that one card surely holds by memory alone;
-    null where the work takes several cards.
+    null where the work takes several cards. ``gpus`` are those of each of ``nodes`` machines.
     """
 
     workload: WorkloadDoc
@@ -119,6 +119,7 @@ class FitDocument(Document, frozen=True, kw_only=True):
     cheapest: list[HoldingDoc]
     assumptions: list[AssumptionDoc]
     warnings: list[FindingDoc]
+    nodes: int = 1
 
 
 DOCUMENTS: dict[str, type[Document]] = {"fit": FitDocument}

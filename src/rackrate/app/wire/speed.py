@@ -128,6 +128,17 @@ class SharedCardDoc(Part, frozen=True, kw_only=True):
     calibrated: bool
 
 
+class NodesDoc(Part, frozen=True, kw_only=True):
+    """The work on ``nodes`` machines; ``speedup`` is over the fewest of them that do it (null: so many do not)."""
+
+    nodes: int
+    layout: str | None
+    pace: RangeDoc | None
+    speedup: float | None
+    meets_targets: bool
+    reason: str | None
+
+
 class MachineSpeedDoc(Part, frozen=True, kw_only=True):
     """The whole work on one machine of ``gpus`` cards; ``reason`` says why it cannot be done, numbers are null then.
 
@@ -139,7 +150,8 @@ class MachineSpeedDoc(Part, frozen=True, kw_only=True):
     where the work has no end or no size. ``pauses_hours``: checkpoints
     and evaluations, part of ``work_hours``. ``changes`` would make it fit. ``load``
     and ``highest_load`` are there where serving was simulated, and for one card ``shared``: the same
-    users served by several programs on it. ``audio_s_per_s`` are seconds of sound transcribed in a second.
+    users served by several programs on it. ``nodes`` machines share the work over ``network``, and
+    ``by_nodes`` has fewer of them beside it. ``audio_s_per_s`` are seconds of sound transcribed in a second.
     """
 
     gpus: int
@@ -182,6 +194,9 @@ class MachineSpeedDoc(Part, frozen=True, kw_only=True):
     load: LoadDoc | None = None
     highest_load: HighestLoadDoc | None = None
     audio_s_per_s: RangeDoc | None = None
+    nodes: int = 1
+    network: str | None = None
+    by_nodes: tuple[NodesDoc, ...] = ()
 
 
 class AdviceDoc(Part, frozen=True, kw_only=True):
