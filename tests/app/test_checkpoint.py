@@ -213,11 +213,15 @@ def test_a_missing_part_of_a_split_model_is_named(tmp_path):
 
 
 def test_a_type_that_no_format_has_is_exact_in_size_and_near_in_kind():
-    found = read(SAMPLES / "llama-tiny.IQ3_XXS.gguf")
+    others = {name: form for name, form in FORMATS.items() if name != "gguf-iq3_xxs"}
+    found = read_path(SAMPLES / "llama-tiny.IQ3_XXS.gguf", others, name="sample")
+    assert isinstance(found, Model)
     assert found.stored.loaded_bytes == sum(size for _, size in found.stored.by_type)
     assert found.stored.format.startswith("gguf-")
     assert "IQ3_XXS" in found.remarks[0].observed
     assert found.tie_embeddings
+    known = read(SAMPLES / "llama-tiny.IQ3_XXS.gguf")
+    assert (known.stored.format, known.remarks) == ("gguf-iq3_xxs", ())
 
 
 def test_several_models_in_a_folder_must_be_told_apart():

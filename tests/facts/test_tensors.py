@@ -93,7 +93,7 @@ def test_a_tally_keeps_parts_types_and_experts_apart():
 
 
 @pytest.mark.parametrize(
-    ("bits", "gguf", "expected"), [(4.86, True, "gguf-q4_k_m"), (2.1, True, "gguf-q2_k"), (16.0, False, "bf16")]
+    ("bits", "gguf", "expected"), [(4.86, True, "gguf-q4_k_m"), (2.1, True, "gguf-iq2_xxs"), (16.0, False, "bf16")]
 )
 def test_the_nearest_format(bits, gguf, expected, book):
     assert nearest_format(bits, book.formats, gguf=gguf) == expected

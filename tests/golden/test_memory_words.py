@@ -13,7 +13,7 @@ from scoring.memory_words import divided, kin_of, length_of, optimizer_of, rank_
     ("words", "means"),
     [
         ("Q4_K_M", "gguf-q4_k_m"), ("q8_0", "gguf-q8_0"), ("GGUF Q5_K_M", "gguf-q5_k_m"), ("IQ4_XS", "gguf-iq4_xs"),
-        ("Q4_1", "gguf-q4_k_m"), ("gptq-4bit-128g", "gptq-int4"), ("GPTQ Int8", "gptq-int8"),
+        ("Q4_1", "gguf-q4_1"), ("gptq-4bit-128g", "gptq-int4"), ("GPTQ Int8", "gptq-int8"),
         ("8-bit GPTQ", "gptq-int8"), ("AWQ 4-bit g128", "awq-int4"), ("int4wo-64", "gptq-int4"),
         ("int8wo", "int8-plain"), ("W4A16", "gptq-int4"), ("W8A8", "int8-w8a8"), ("FP8 dynamic", "fp8"),
         ("float8_e4m3fn", "fp8"), ("bnb-4bit", "nf4"), ("4bit", "nf4"), ("NF4 (double quant)", "nf4-dq"),

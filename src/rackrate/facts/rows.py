@@ -226,6 +226,8 @@ def weight_format(row: Row) -> WeightFormat:
         embeddings_16bit=flag(row["embeddings_16bit"]),
         head_16bit=flag(row["head_16bit"]),
         experts_alone=flag(row["experts_alone"]),
+        embedding_bits=maybe(row.get("embedding_bits", ""), float),
+        head_bits=maybe(row.get("head_bits", ""), float),
         computes_in=maybe(row["computes_in"], Precision),
         min_compute_capability=maybe(row["min_compute_capability"], capability),
         source=row["source"],

@@ -46,7 +46,9 @@ def validate(
 
 def _formats(known: Known) -> Check:
     def check(row: Row) -> Iterator[Fault]:
-        yield from number(row, "bits_per_weight", 1, 32)
+        for column in ("bits_per_weight", "embedding_bits", "head_bits"):
+            if row.get(column) or column == "bits_per_weight":
+                yield from number(row, column, 1, 32)
         yield from parsed(row, "computes_in", Precision, "a precision")
         yield from parsed(row, "min_compute_capability", rows.capability, "a compute capability such as 8.9")
         for column in ("embeddings_16bit", "head_16bit", "experts_alone"):

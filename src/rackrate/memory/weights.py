@@ -198,9 +198,8 @@ def weight_bytes(model: Model, groups: ParameterGroups, stage: Stage, form: Weig
     wide = max(2.0, narrow)
     layers = (groups.layer_matrices * narrow + groups.norms * wide) * stage.fraction
     tied = bool(model.tie_embeddings) and ties
-    embedding_wide = form.embeddings_16bit or (tied and form.head_16bit)
-    embedding = groups.embedding * (wide if embedding_wide else narrow) if stage.first else 0.0
-    head = head_on(model, groups, stage, ties=ties) * (wide if form.head_16bit else narrow)
+    embedding = groups.embedding * form.embedding_bytes(tied=tied) if stage.first else 0.0
+    head = head_on(model, groups, stage, ties=ties) * form.head_bytes
     return layers + embedding + head
 
 

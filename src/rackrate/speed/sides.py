@@ -89,11 +89,10 @@ def decoder_side(model: Model, form: WeightFormat) -> Side:
     hidden, layers = model.hidden_size or 0, model.decoder_layers or 0
     inside = layers * (attention_params(model) + 2 * hidden * query_width(model) + _block(model))
     head = (model.vocab_size or 0) * hidden
-    wide = max(2.0, form.bytes_per_weight) if form.head_16bit else form.bytes_per_weight
     return Side(
         model=replace(model, layers=layers),
         multiplied_params=float(inside + head),
-        read_bytes=inside * form.bytes_per_weight + head * wide,
+        read_bytes=inside * form.bytes_per_weight + head * form.head_bytes,
     )
 
 

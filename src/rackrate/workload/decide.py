@@ -472,9 +472,13 @@ def download_bytes(model: Model, weights: WeightFormat, task: Task) -> float:
     if quantised_on_load:
         return 2.0 * model.params_total
     table = (model.vocab_size or 0) * (model.hidden_size or 0)
-    kept = table * weights.embeddings_16bit + table * (weights.head_16bit and not model.tie_embeddings)
-    wide = max(2.0, weights.bytes_per_weight)
-    return wide * kept + weights.bytes_per_weight * (model.params_total - kept)
+    tied = bool(model.tie_embeddings)
+    if weights.embedding_bits is None:
+        kept = table * weights.embeddings_16bit + table * (weights.head_16bit and not tied)
+        wide = max(2.0, weights.bytes_per_weight)
+        return wide * kept + weights.bytes_per_weight * (model.params_total - kept)
+    ends = table * (weights.embedding_bytes(tied=tied) + (0 if tied else weights.head_bytes))
+    return ends + weights.bytes_per_weight * (model.params_total - table * (1 if tied else 2))
 
 
 def default_disk_bytes(model: Model, weights: WeightFormat, task: Task) -> float:

@@ -51,9 +51,12 @@ BLOCKS: dict[str, tuple[int, int]] = {
 }
 """Values and bytes of a block of each type (ggml-org/llama.cpp ggml/src/ggml-common.h)."""
 
-_FILE_TYPES = {0: "fp32", 1: "fp16", 32: "bf16", 2: "gguf-q4_0", 7: "gguf-q8_0", 8: "gguf-q5_0", 10: "gguf-q2_k"}
-_FILE_TYPES |= {12: "gguf-q3_k_m", 14: "gguf-q4_k_s", 15: "gguf-q4_k_m", 17: "gguf-q5_k_m", 18: "gguf-q6_k"}
-_FILE_TYPES |= {30: "gguf-iq4_xs"}
+_FILE_TYPES = {0: "fp32", 1: "fp16", 32: "bf16", 2: "gguf-q4_0", 3: "gguf-q4_1", 7: "gguf-q8_0", 8: "gguf-q5_0"}
+_FILE_TYPES |= {9: "gguf-q5_1", 10: "gguf-q2_k", 11: "gguf-q3_k_s", 12: "gguf-q3_k_m", 13: "gguf-q3_k_l"}
+_FILE_TYPES |= {14: "gguf-q4_k_s", 15: "gguf-q4_k_m", 16: "gguf-q5_k_s", 17: "gguf-q5_k_m", 18: "gguf-q6_k"}
+_FILE_TYPES |= {19: "gguf-iq2_xxs", 20: "gguf-iq2_xs", 21: "gguf-q2_k_s", 22: "gguf-iq3_xs", 23: "gguf-iq3_xxs"}
+_FILE_TYPES |= {24: "gguf-iq1_s", 25: "gguf-iq4_nl", 26: "gguf-iq3_s", 27: "gguf-iq3_m", 28: "gguf-iq2_s"}
+_FILE_TYPES |= {29: "gguf-iq2_m", 30: "gguf-iq4_xs", 31: "gguf-iq1_m", 36: "gguf-tq1_0", 37: "gguf-tq2_0"}
 _PLAIN = {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16"}
 
 # Every n-th layer is full where the file does not say (llama.cpp src/llama-model.cpp, set_swa_pattern).
