@@ -15,6 +15,7 @@ CHANGED = (
     {"model": "tiiuae/falcon-40b", "task": "full_finetune", "training": {"checkpointing": "none", "step_in_backward": True, "global_batch": 32}, "limits": {"gpus": ["mi300a-128"], "gpu_counts": [4]}},
     {"model": "Qwen/Qwen2.5-14B-Instruct", "task": "pretrain", "training": {"sequence_tokens": 128, "micro_batch": 8}, "limits": {"gpus": ["ascend-910b-64"]}},
     {"model": "google/flan-t5-large", "task": "full_finetune", "training": {"sequence_tokens": 4096, "micro_batch": 2}, "limits": {"gpus": ["a16"]}},
+    {"model": "Qwen/Qwen2.5-14B-Instruct", "task": "pretrain", "training": {"sequence_tokens": 8192, "attention": "eager", "global_batch": 8}, "limits": {"gpus": ["dgx-spark-gb10"], "gpu_counts": [2]}, "parallel": {"tensor": 2, "zero_stage": 2}},
     {"model": "meta-llama/Llama-2-7b-hf", "task": "lora", "training": {"micro_batch": 12, "global_batch": 24}, "limits": {"gpus": ["rtx4090"]}},
 )  # fmt: skip
 """Questions whose answers once offered a change that was refused or that did not fit."""

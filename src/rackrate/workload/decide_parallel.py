@@ -77,6 +77,13 @@ def _number(draft: Draft, name: str, otherwise: int = 1) -> int:
     return otherwise if value is None else int(value)
 
 
+def offers(engine: Engine, asked: Parallel) -> bool:
+    """Whether the engine divides in every way that is asked for."""
+    found: list[str] = []
+    _check_engine(asked, engine, lambda name, *_: found.append(name))
+    return not found
+
+
 def _check_engine(asked: Parallel, engine: Engine, problem: Problem) -> None:
     """Refuse what the engine does not offer."""
     offered = ", ".join(sorted(engine.parallel)).replace("_", " ") or "one card alone"
