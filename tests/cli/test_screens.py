@@ -74,12 +74,21 @@ def test_help_is_no_wider_than_80_columns(args):
 def test_help_lists_every_flag_of_a_workload_under_its_section(verb):
     parts = re.split(r"^(\S.*):$", run(verb, "--help").out, flags=re.MULTILINE)
     under = dict(zip(parts[1::2], parts[2::2], strict=True))
-    headings = {"training": "Training runs", "serving": "Inference: services and batches of requests"}
-    headings |= {"images": "Image generation", "parallel": "How the work is divided over cards"}
-    headings |= {"use": "When the machine runs, and what is kept around it", "limits": "What a plan must keep to"}
+    begins = {"training": "Training", "serving": "Inference", "images": "Images and videos, made or trained on"}
+    begins |= {"parallel": "How the work is divided over cards", "limits": "What a plan must keep to"}
+    begins |= {"use": "When the machine runs, and what is kept around it", "": "What to run"}
+    elsewhere = {"training.target_tokens": "Inference: images in", "training.cached": "Images and videos"}
     for key in flag_keys():
-        assert f"  {key.flag}" in under[headings.get(key.path.partition(".")[0], "What to run")]
+        shown = [
+            heading for heading, lines in under.items() if re.search(rf"^  {key.flag}\b(?!-)", lines, re.MULTILINE)
+        ]
+        assert len(shown) == 1, key.path
+        assert shown[0].startswith(elsewhere.get(key.path, begins[key.path.rpartition(".")[0]]))
     assert "  --json" in under["The answer"]
+    assert all(len(re.findall(r"^  --", lines, re.MULTILINE)) <= 14 for lines in under.values())
+    assert "  --audio-seconds" in under["Inference: images in prompts, sound, translation"]
+    assert "  --draft-model" in under["Inference: KV cache, prefixes, speculative decoding"]
+    assert "  --rank" in under["Training: LoRA and QLoRA"]
 
 
 @pytest.mark.parametrize("columns", [60, 100, 140])
@@ -475,3 +484,22 @@ def test_a_size_is_no_card(size):
     ended = run("fit", *MODEL, "--gpu", size)
     assert ended.code == 2
     assert f"--require min_memory_gb={size[:2]}" in ended.err
+
+
+def test_of_many_cards_under_load_the_two_that_lead_are_told_in_full():
+    asked = ("speed", "--model", "llama-3-8b", "--gpu", "h100-sxm5-80,l40s,t4,l4", "--gpus", "1")
+    told = run(*asked, "--requests-per-s", "0.5", "--simulate").out
+    assert re.findall(r"^1 x (\S+) \(", told, re.MULTILINE) == ["h100-sxm5-80", "l40s"]
+    assert "Not in full here: t4, l4; name one with --gpu" in told
+    assert all(re.search(rf"^{card} +1 ", told, re.MULTILINE) for card in ("t4", "l4"))
+
+
+def test_a_label_without_a_text_is_left_out():
+    told = run("speed", "--model", "sdxl", "--task", "lora", "--gpu", "rtx4090", "--gpus", "1").out
+    assert not re.search(r"^ +[A-Z][a-z]+$", told, re.MULTILINE)
+    assert "not calibrated" in told
+
+
+def test_that_no_number_of_cards_is_faster_is_said_once():
+    told = run("speed", "--model", "whisper-base", "--gpu", "rtx4090").out
+    assert told.count("More cards") == 1

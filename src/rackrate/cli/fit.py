@@ -24,6 +24,7 @@ _WORKLOAD = "the workload"
     epilog=examples(
         "rackrate fit examples/lora-7b.toml --gpu a40",
         "rackrate fit --model meta-llama/Llama-2-13b-hf --gpu a100-pcie-40 --gpus 1,2",
+        "rackrate fit --model sdxl --task lora --rows 30 --epochs 100 --gpu rtx3090",
         "rackrate fit examples/lora-7b.toml --gpu a40 --simulate",
         "rackrate fit --simulate examples/own-step/train_step.py:build --gpu a40",
     ),

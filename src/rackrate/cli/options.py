@@ -18,13 +18,41 @@ F = TypeVar("F", bound=Callable[..., Any])
 _HEADINGS = {
     "": "What to run",
     "training": "Training runs",
+    "memory": "Training: what takes memory and time",
+    "adapters": "Training: LoRA and QLoRA",
     "serving": "Inference: services and batches of requests",
-    "images": "Image generation",
+    "targets": "Inference: load and latency targets",
+    "cache": "Inference: KV cache, prefixes, speculative decoding",
+    "seen": "Inference: images in prompts, sound, translation",
+    "images": "Images and videos, made or trained on",
     "parallel": "How the work is divided over cards",
     "use": "When the machine runs, and what is kept around it",
     "limits": "What a plan must keep to",
 }
 _ANSWER = "The answer"
+_TOPICS = {
+    "memory": (
+        *("training__optimizer", "training__checkpointing", "training__pure_16bit", "training__loss"),
+        *("training__attention", "training__compiled", "training__step_in_backward", "training__offload"),
+        *("training__saving", "training__packed"),
+    ),
+    "adapters": ("training__lora_rank", "training__lora_targets", "training__modules_to_save", "training__dora"),
+    "targets": (
+        *("serving__requests_per_s", "serving__first_token_ms", "serving__output_token_ms"),
+        *("serving__percentile", "serving__length_spread"),
+    ),
+    "cache": (
+        *("serving__cache_precision", "serving__value_cache_precision", "serving__shared_prefix_tokens"),
+        *("serving__draft_model", "serving__draft_quantization", "serving__draft_tokens", "serving__acceptance_rate"),
+    ),
+    "seen": (
+        *("serving__images_per_request", "serving__image_width", "serving__image_height"),
+        *("serving__audio_seconds", "serving__beams", "training__target_tokens"),
+    ),
+    "images": ("training__cached",),
+}
+"""Flags that stand under a heading of their own in --help; others stand under that of their section."""
+_TOPIC_OF = {parameter: topic for topic, parameters in _TOPICS.items() for parameter in parameters}
 
 
 class Asking(click.Command):
@@ -39,8 +67,9 @@ class Asking(click.Command):
         for param in self.get_params(ctx):
             record = param.get_help_record(ctx)
             if record is not None:
-                section = f"{param.name}".partition("__")[0] if "__" in f"{param.name}" else ""
-                told[_HEADINGS[section] if param.name in work else _ANSWER].append(record)
+                name = f"{param.name}"
+                section = _TOPIC_OF.get(name, name.partition("__")[0] if "__" in name else "")
+                told[_HEADINGS[section] if name in work else _ANSWER].append(record)
         for heading, records in told.items():
             with formatter.section(heading):
                 formatter.write_dl(records)

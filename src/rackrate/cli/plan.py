@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     epilog=examples(
         "rackrate plan examples/lora-7b.toml",
         "rackrate plan --model meta-llama/Llama-2-13b-hf --context 4096",
+        "rackrate plan --model sdxl --task diffusion --images 10k",
+        "rackrate plan --model whisper-large-v3 --requests 10k --audio-seconds 3600",
     ),
 )
 @click.argument("file", required=False, metavar="[FILE]", shell_complete=complete_file)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         "rackrate speed examples/lora-7b.toml --gpu a40 --gpu l40s",
         "rackrate speed --model meta-llama/Llama-2-13b-hf --gpu l40s --gpus 1,2,4",
         "rackrate speed --model llama-3-8b --gpu l4 --requests-per-s 1 --simulate",
+        'rackrate speed --model llama-3-8b --gpu l4 --measured "12 tok/s"',
     ),
 )
 @click.argument("file", required=False, metavar="[FILE]", shell_complete=complete_file)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from rackrate.cli import words
@@ -133,10 +133,34 @@ def screen(document: SpeedDocument) -> Iterator[Part]:
     yield drawn(_overview(document))
     yield _legend(document)
     yield ""
-    for card in document.cards:
+    told = _foremost(document.cards)
+    for card in told:
         yield from _card(card, in_full=len(document.cards) == 1)
+    if len(told) < len(document.cards):
+        rest = ", ".join(card.accelerator for card in document.cards if card not in told)
+        yield f"Not in full here: {rest}; name one with --gpu, or take --json."
+        yield ""
     yield from assumptions(document.assumptions)
     yield from warnings(document.warnings)
+
+
+_IN_FULL = 2
+"""Cards that are told in full where a load was simulated, which is long; the others are in the table alone."""
+
+
+def _foremost(cards: Sequence[CardSpeedDoc]) -> list[CardSpeedDoc]:
+    """The cards to tell in full, in their order: those that meet the targets first, then the fastest."""
+    simulated = any(machine.load is not None for card in cards for machine in card.machines)
+    if len(cards) <= _IN_FULL or not simulated:
+        return list(cards)
+    best = sorted(cards, key=_standing, reverse=True)[:_IN_FULL]
+    return [card for card in cards if card in best]
+
+
+def _standing(card: CardSpeedDoc) -> tuple[bool, float]:
+    told = _leading(card)
+    pace = _rate(told) if told is not None else None
+    return told is not None and not told.missed, pace.likely if pace is not None else -1.0
 
 
 def _overview(document: SpeedDocument) -> Table:
@@ -215,7 +239,7 @@ def _card(card: CardSpeedDoc, *, in_full: bool) -> Iterator[Part]:
         return
     machines = f"{told.nodes} machines of " if told.nodes > 1 else ""
     yield f"{machines}{told.gpus} x {name}, {told.layout}"
-    rows = [*_speed_rows(told), ("Ceiling", peak(card))]
+    rows = [*_speed_rows(told), *(("Ceiling", text) for text in (peak(card),) if text)]
     rows += [(part.part.capitalize(), bar(part)) for part in told.parts]
     rows += [("Targets", text) for text in targets(card)]
     rows += [("More cards", text) for text in more_cards(card)]

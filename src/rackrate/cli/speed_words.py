@@ -103,6 +103,7 @@ def more_cards(card: CardSpeedDoc) -> Iterator[str]:
             yield f"fastest is {machine.gpus} x: {machine.speedup:.2f} times {fewest}, {share} of its share a card"
     if first.gpus == card.fastest_gpus:
         yield f"none is faster than {fewest}"
+        return
     slower = [f"{m.gpus} x" for m in able if m.gpus > (card.fastest_gpus or 0)]
     if slower:
         yield f"{', '.join(slower)}: no faster than {card.fastest_gpus} x"

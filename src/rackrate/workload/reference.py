@@ -36,13 +36,13 @@ A workload is described in a TOML or JSON file, by flags, or by both:
 - Times are hours unless they name a unit (`36 h`, `2 days`, `90 min`).
 - Lists are TOML or JSON lists; as a flag, commas or the flag repeated.
 - Letter case, hyphens and underscores make no difference in choices.
-- `diffusion` is a job of a number of images; `render` is accepted and answered "not yet".
+- `diffusion` is a job of a number of images or videos; rendering cannot be planned yet (`task = "render"` says so).
 """
 _TITLES = {
     "": "What to run",
     "training": "[training]: sizes of a training run",
     "serving": "[serving]: sizes of an inference job",
-    "images": "[images]: sizes of image generation",
+    "images": "[images]: images and videos, made or trained on",
     "parallel": "[parallel]: how the work is divided over cards",
     "use": "[use]: when the machine runs, and what is kept around it",
     "limits": "[limits]: what a plan must keep to",
