@@ -58,6 +58,13 @@ ESTIMATES = """## Estimates
 the memory estimate and the speed estimate alone.
 """
 
+LOADS = """## Simulated loads
+
+`python bench/serving.py`: Llama 3 8B on one A100, requests of 1,024 + 128 tokens, 1,000 of which count
+([how](serving-load.md)). The search for the highest load runs several simulations of 600. Processor time, and the
+most that Python allocated.
+"""
+
 SIMULATIONS = """## Simulations
 
 `python bench/simulate.py`: two training steps of transformers' own code without a GPU
@@ -151,6 +158,15 @@ def estimate_section(rounds: int) -> str:
     return ESTIMATES + "\n" + table(header, cells)
 
 
+def load_section(rounds: int) -> str:
+    """Simulated loads of a service, and what they took."""
+    from bench import serving
+
+    rows = [row for engine in serving.ENGINES for row in serving.measure(engine, rounds)]
+    cells = [[row.engine, row.work, f"{row.ms:.0f}", f"{row.mib:.1f}"] for row in rows]
+    return LOADS + "\n" + table(["engine", "load", "processor, ms", "MiB"], cells)
+
+
 def simulation_section() -> str:
     """Simulations beside the closed form, and what they took."""
     from bench import simulate
@@ -189,6 +205,7 @@ def main() -> None:
         started,
         scale_sections(options.rounds),
         estimate_section(options.rounds),
+        load_section(options.rounds),
         simulation_section(),
     ]
     PAGE.write_text("\n".join([INTRODUCTION, machine(load, options.rounds), *sections]), "utf-8")
