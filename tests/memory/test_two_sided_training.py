@@ -15,7 +15,6 @@ from rackrate.evidence import Unknown
 from rackrate.facts.architecture.read import model_of
 from rackrate.memory.estimate import demand, estimate
 from rackrate.memory.training import TrainingDemand
-from rackrate.speed.estimate import estimate as speed_of
 from rackrate.values import replace
 from rackrate.workload.parse import Parsed, parse
 from rackrate.workload.request import request_from_flags
@@ -95,10 +94,3 @@ def test_settings_keep_the_target(book):
 def test_what_is_not_counted_is_refused(book, said):
     workload = asked(book, "bart", "lora", **said)
     assert isinstance(estimate(workload, card(81_920), SINGLE, book.engine("peft-trl")), Unknown)
-
-
-def test_the_speed_of_training_both_sides_is_not_known(book):
-    workload, engine = asked(book, "bart", "lora"), book.engine("peft-trl")
-    accelerator = book.accelerators["a100-sxm4-80"]
-    memory = estimate(workload, accelerator, SINGLE, engine)
-    assert isinstance(speed_of(workload, accelerator, SINGLE, engine, memory), Unknown)

@@ -41,7 +41,7 @@ def estimate(
     reached = engine.speed.prefill_flop if workload.training is None else engine.speed.train_flop
     if reached <= 0:
         return Unknown(f"{engine.title} does not do {workload.task}")
-    if workload.training is not None and not workload.model.is_encoder_decoder:
+    if workload.training is not None:
         found = _trained(one, workload, workload.training, training_spread(workload, accelerator, layout, engine, one))
     elif workload.serving is not None and workload.model.generates_text:
         held = serving.sequences_held(memory.cache, workload.serving, engine)
@@ -139,7 +139,10 @@ def _uncalibrated(workload: Workload) -> Finding:
         "of training on images no published one was found",
         "1.6 times the likely time either way, as is assumed",
     )
-    if workload.model.is_encoder_decoder:
+    if workload.model.is_encoder_decoder and workload.training is not None:
+        seen = "of training an encoder-decoder no published one was found"
+        range_of = "half to twice the likely time, as is assumed"
+    elif workload.model.is_encoder_decoder:
         seen, range_of = (
             "published runs of Whisper took half as long again in the median",
             "0.7 to 3.4 times the likely time",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from rackrate.facts.model import Model
 from rackrate.memory.adapters import adapter_params
 from rackrate.memory.weights import is_encoder
+from rackrate.speed.sides import training_sides
 from rackrate.values import replace
 from rackrate.workload.workload import Checkpointing, Training, Workload
 
@@ -54,7 +55,26 @@ def model_flop_per_token(workload: Workload, training: Training) -> float:
     adapters add 6 for each of theirs (LoRA, arXiv 2106.09685, section 4).
     """
     plain = replace(training, checkpointing=Checkpointing.NONE)
+    if workload.model.is_encoder_decoder:
+        return _two_sided_flop(workload, plain) / training.sequence_tokens
     return matrix_training_flop_per_token(workload, plain) + attention_training_flop_per_token(workload.model, plain)
+
+
+def _two_sided_flop(workload: Workload, training: Training) -> float:
+    """FLOPs of a sequence of an encoder-decoder: what is read, what is written, and attention across."""
+    sides = training_sides(workload, training)
+    each = (
+        run.sequence_tokens
+        * (matrix_training_flop_per_token(side, run) + attention_training_flop_per_token(side.model, run))
+        for side, run in sides
+    )
+    return sum(each) + training.written_tokens * crossing_flop_per_token(sides[1][0].model, training)
+
+
+def crossing_flop_per_token(decoder: Model, training: Training) -> float:
+    """FLOPs of a written token's attention to all that is read, three passes' worth or four (arXiv 1706.03762)."""
+    passes = 4 if training.checkpointing is Checkpointing.FULL else 3
+    return passes * attention_flop_per_token(decoder, training.read_tokens)
 
 
 def matrix_training_flop_per_token(workload: Workload, training: Training) -> float:

@@ -250,7 +250,7 @@ def replica(workload: Workload, accelerator: Accelerator, layout: Layout, engine
         image_flop=image_flop_per_token(workload),
         times=times_of(workload, accelerator, layout, engine),
     )
-    if model.is_encoder_decoder and workload.serving is not None:
+    if model.is_encoder_decoder:
         return _two_sided(one, workload, engine)
     return one if workload.serving is None or workload.serving.draft is None else _guessed(one, workload, engine)
 
@@ -292,7 +292,7 @@ def _guessed(one: Replica, workload: Workload, engine: Engine) -> Replica | Unkn
 def _two_sided(one: Replica, workload: Workload, engine: Engine) -> Replica:
     """The decoder of an encoder-decoder, with its encoder beside it."""
     serving = workload.serving
-    assert serving is not None
+    beams = serving.beams if serving is not None else 1
     reads, writes = encoder_side(one.model, one.weights), decoder_side(one.model, one.weights)
 
     def of(side: Side, *, decodes: bool) -> Replica:
@@ -300,17 +300,19 @@ def _two_sided(one: Replica, workload: Workload, engine: Engine) -> Replica:
         graphs = Launches(layer=crossed * QUANTISED.get(one.weights.id, 1.0))
         return replace(
             one,
-            launches=eager_launches(one.model, serving.beams, decodes=decodes) if one.eager else graphs,
+            launches=eager_launches(one.model, beams, decodes=decodes) if one.eager else graphs,
             model=side.model,
             read_bytes=side.read_bytes,
             expert_bytes=0.0,
             multiplied_params=side.multiplied_params,
         )
 
+    both = replace(of(writes, decodes=True), encoder=of(reads, decodes=False))
+    if serving is None:
+        return both
     return replace(
-        of(writes, decodes=True),
-        encoder=of(reads, decodes=False),
-        beams=serving.beams,
+        both,
+        beams=beams,
         source_tokens=serving.prompt_tokens,
         refills=engine.serving is None or engine.serving.continuous_batching,
         source_copies=source_copies(serving, engine.serving) if engine.serving is not None else 1,

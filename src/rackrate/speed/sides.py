@@ -7,6 +7,7 @@ from rackrate.facts.model import Model
 from rackrate.memory.traits import biases_scores
 from rackrate.memory.weights import attention_params, is_gated, key_width, matrices_per_mlp, query_width
 from rackrate.values import Value, replace
+from rackrate.workload.workload import Training, Workload
 
 _BOTH_WAYS = "full (bidirectional, no KV cache)"
 _KERNEL = 3
@@ -98,3 +99,25 @@ def decoder_side(model: Model, form: WeightFormat) -> Side:
 
 def _block(model: Model) -> int:
     return matrices_per_mlp(model) * (model.hidden_size or 0) * (model.intermediate_size or 0)
+
+
+def training_sides(workload: Workload, run: Training) -> tuple[tuple[Workload, Training], tuple[Workload, Training]]:
+    """What each side does of a training run, as if it were a model of its own: the encoder, then the decoder.
+
+    A model's parameters are those that a token of the side is multiplied with;
+    attention to the encoder's positions is left to whoever counts it.
+    """
+    reads, writes = (side(workload.model, workload.weights) for side in (encoder_side, decoder_side))
+    alone = replace(run, target_tokens=0, source_positions=0)
+    decoder = replace(writes.model, encoder_layers=None, attention="full")
+    return (
+        (_as_model(workload, reads.model, reads), replace(alone, sequence_tokens=run.read_tokens)),
+        (_as_model(workload, decoder, writes), replace(alone, sequence_tokens=run.written_tokens)),
+    )
+
+
+def _as_model(workload: Workload, model: Model, side: Side) -> Workload:
+    params = int(side.multiplied_params)
+    return replace(
+        workload, model=replace(model, params_total=params, params_active=params, tie_embeddings=True), serving=None
+    )

@@ -41,11 +41,16 @@ PACKED_SPREAD = 0.35
 """The same of decode with weights under 8 bits outside llama.cpp: kernels differ by engine and version."""
 
 
+TWO_SIDED_TRAINED = 1.0
+"""The same of training an encoder-decoder: no published row was found, a factor of two either way is a belief."""
+
+
 def spread_of(engine: Engine, accelerator: Accelerator, one: Replica) -> float:
     """The factor less one by which training in ``engine`` may be off either way on ``accelerator``."""
     across = one.layout.nodes == 1 or machine_gpus(one.layout) >= _WHOLE_MACHINE
     measured = accelerator.vendor == "NVIDIA" and not one.rates.emulated and across
-    return engine.speed.train_spread * (1.0 if measured else UNMEASURED_WIDER)
+    usual = engine.speed.train_spread * (1.0 if measured else UNMEASURED_WIDER)
+    return max(usual, TWO_SIDED_TRAINED) if one.encoder is not None else usual
 
 
 def inference_spread(phase: Phase, engine: Engine, accelerator: Accelerator, one: Replica) -> float:

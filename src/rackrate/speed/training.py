@@ -7,11 +7,13 @@ from collections.abc import Mapping
 
 from rackrate.speed.communication import all_reduce_s
 from rackrate.speed.estimate_types import Bound, longest
-from rackrate.speed.flops import trainable_params
+from rackrate.speed.flops import crossing_flop_per_token, trainable_params
 from rackrate.speed.replica import STREAM_SHARE, Replica, routed_expert_params
 from rackrate.speed.roofline import smooth_max
+from rackrate.speed.sides import training_sides
 from rackrate.speed.sustained import sustained
 from rackrate.speed.training_terms import (
+    attended_s,
     attention_s,
     experts_s,
     launching_s,
@@ -21,7 +23,9 @@ from rackrate.speed.training_terms import (
     stages_s,
     stream_s,
     tensor_s,
+    tokens_in_micro_batch,
 )
+from rackrate.values import replace
 from rackrate.workload.workload import Training, Workload
 
 HOP_S = 2.4e-6
@@ -46,8 +50,8 @@ _BACKWARD_SHARE = 2 / 3  # of a micro-step, during which gradients can be reduce
 
 
 def useful_share(training: Training) -> float:
-    """Tokens that are not padding."""
-    return 1.0 if training.packed else 1 / padding(training.micro_batch)
+    """Tokens that are not padding; windows of sound are all of one length."""
+    return 1.0 if training.packed or training.source_positions else 1 / padding(training.micro_batch)
 
 
 def padding(sequences: int) -> float:
@@ -67,6 +71,8 @@ def micro_step_terms(replica: Replica, workload: Workload, training: Training) -
     reading of the weights once a pass where that is longer; memory traffic of
     everything between the products; host: launches of each pass; collectives.
     """
+    if replica.encoder is not None:
+        return _of_both(replica, replica.encoder, workload, training)
     card = sustained(replica.accelerator, replica.rates)
     working = matrices_s(replica, workload, training, card)
     reading = _reading_s(replica, training)
@@ -77,6 +83,22 @@ def micro_step_terms(replica: Replica, workload: Workload, training: Training) -
         Bound.COMMUNICATION: _waited_s(replica, training) + shard_s(replica, workload, training),
     }
     terms[Bound.COMPUTE if working >= reading else Bound.BANDWIDTH] += smooth_max(working, reading)
+    return terms
+
+
+def _of_both(decoder: Replica, encoder: Replica, workload: Workload, training: Training) -> dict[Bound, float]:
+    """The same of an encoder-decoder: one side after the other, and attention to what was read.
+
+    Nothing of it was fitted to encoder-decoders; rates are those of decoders.
+    """
+    (reading, read), (writing, written) = training_sides(workload, training)
+    both = (
+        micro_step_terms(encoder, reading, read),
+        micro_step_terms(replace(decoder, encoder=None), writing, written),
+    )
+    terms = {bound: both[0][bound] + both[1][bound] for bound in both[0]}
+    flop = tokens_in_micro_batch(decoder, written) * crossing_flop_per_token(writing.model, training)
+    terms[Bound.COMPUTE] += attended_s(decoder, written, sustained(decoder.accelerator, decoder.rates), flop)
     return terms
 
 

@@ -144,12 +144,17 @@ def attention_s(replica: Replica, training: Training, card: Sustained) -> float:
     Products and exponentials take turns in one kernel (FlashAttention-3, arXiv
     2407.08608, section 3.1), so that their times add.
     """
+    if training.checkpointing is Checkpointing.SELECTIVE and not stores_scores(replica, training):
+        training = replace(training, checkpointing=Checkpointing.NONE)  # flash attention keeps nothing to make again
+    each = attention_training_flop_per_token(replica.model, training)
+    return attended_s(replica, training, card, tokens_in_micro_batch(replica, training) * each)
+
+
+def attended_s(replica: Replica, training: Training, card: Sustained, flop: float) -> float:
+    """Seconds of ``flop`` of attention and of its exponentials."""
     model, layout = replica.model, replica.layout
     if model.head_dim is None:
         return 0.0
-    if training.checkpointing is Checkpointing.SELECTIVE and not stores_scores(replica, training):
-        training = replace(training, checkpointing=Checkpointing.NONE)  # flash attention keeps nothing to make again
-    flop = tokens_in_micro_batch(replica, training) * attention_training_flop_per_token(model, training)
     share = ATTENTION_SHARE * replica.stack_share
     if replica.accelerator.compute_capability == _HOPPER and not replica.policy.hopper_attention:
         share *= OLD_ATTENTION_ON_HOPPER

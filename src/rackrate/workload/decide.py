@@ -151,6 +151,8 @@ def _sequence_tokens(draft: Draft, task: Task, model: Model) -> int:
 def _run_tokens(draft: Draft, task: Task, model: Model, sequence_tokens: int) -> float:
     """Tokens of the whole run: as given, rows x epochs x mean tokens, or a stated guess."""
     rows = draft.number("training.rows")
+    if rows is not None and model.encoder_positions is not None:  # a window of sound, whatever is said in it
+        return rows * draft.constant("training.epochs", float) * sequence_tokens
     if rows is not None:
         mean = draft.choose("training.mean_tokens", float(min(512, sequence_tokens)), "usual_row")
         return rows * draft.constant("training.epochs", float) * mean

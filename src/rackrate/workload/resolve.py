@@ -284,6 +284,14 @@ def _check_pair(draft: Draft, work: tuple[Task, Model, WeightFormat], engine: En
 def _check_sound(draft: Draft, task: Task, model: Model) -> None:
     """Seconds of sound, beams and prompts have a meaning for some models alone."""
     if task.trains:
+        if "training.mean_tokens" in draft and model.encoder_positions is not None:
+            draft.problem(
+                "training.mean_tokens",
+                Code.CONFLICT,
+                f"training.mean_tokens for {model.id}",
+                "training.rows: each is a window of 30 seconds, whatever is said in it",
+                "leave it out, or choose another model",
+            )
         return
     wrong = {
         "serving.audio_seconds": (model.encoder_positions is None, "a model that transcribes, such as Whisper"),
