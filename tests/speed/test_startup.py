@@ -43,3 +43,20 @@ def test_own_data_comes_in_too(book):
 def test_compiled_engines_warm_up_longer(book):
     graphs, eager = (startup_hours(serve(book, LLAMA_7B), book.engine(name)) for name in ("vllm", "transformers"))
     assert graphs.warm_up.likely > eager.warm_up.likely
+
+
+@pytest.mark.parametrize("regions", [("cn",), ("China",), (" 中国 ", "CN")])
+def test_models_come_slower_to_mainland_china(book, regions):
+    there = _asked_for(book, regions)
+    assert there.model_download.likely == pytest.approx(6 * _asked_for(book, ()).model_download.likely)
+    assert there.boot == _asked_for(book, ()).boot
+
+
+@pytest.mark.parametrize("regions", [(), ("cn", "us"), ("hk",), ("asia",), ("cn-north-1",), ("",)])
+def test_elsewhere_or_not_surely_there_the_rate_is_the_usual_one(book, regions):
+    assert _asked_for(book, regions) == _asked_for(book, ())
+
+
+def _asked_for(book, regions):
+    work = serve(book, LLAMA_7B)
+    return startup_hours(replace(work, limits=replace(work.limits, regions=regions)), book.engine("vllm"))

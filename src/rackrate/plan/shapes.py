@@ -65,7 +65,8 @@ class Estimator:
     def for_question(self, question: Question) -> Estimator:
         """An estimator of another question; where that is the same work under other limits, with these estimates."""
         other = Estimator(question)
-        if self.question.engine == question.engine and _work(self.question) == _work(question):
+        alike = (other.startup, other.restart) == (self.startup, self.restart)  # a download's rate is that of a region
+        if alike and self.question.engine == question.engine and _work(self.question) == _work(question):
             other.figures, other._outcomes = self.figures, self._outcomes
             other._layouts, other._demands = self._layouts, self._demands
         return other

@@ -6,6 +6,7 @@ from rackrate.evidence import Range, add_independent
 from rackrate.facts.engine import Engine, Host
 from rackrate.memory.stages import Stage
 from rackrate.memory.weights import parameter_groups, weight_bytes
+from rackrate.offers.regions import ALIASES
 from rackrate.units import SECONDS_PER_HOUR
 from rackrate.values import Value
 from rackrate.workload.decide import download_bytes
@@ -24,6 +25,10 @@ DOWNLOAD_BYTES_PER_S = Range(50e6, 300e6, 1000e6)
 with parallel transfers in data centres (meta-pytorch/torchforge#164: an 8B model in 45 and 15 s;
 huggingface/transformers#37902: 61 GB in 1 to 2 minutes)."""
 
+DOWNLOAD_IN_CHINA_BYTES_PER_S = Range(4e6, 50e6, 100e6)
+"""The same in mainland China, from mirrors: 30 to 100 MB/s (LetheSec/HuggingFace-Download-Accelerator#1), over 100 that
+later broke down (padeoe/hf-mirror-site#15), 3 to 5 MB/s from ModelScope (qhjqhj00/MemoRAG#9)."""
+
 LOAD_BYTES_PER_S = Range(0.5e9, 1.2e9, 4e9)
 """Disk to card: 0.5 GB/s (vllm-project/vllm#38820), 0.8 (tensorfuse-examples#1), 1.3 (vllm#44881), 5 from NVMe
 when cached (transformers#37902)."""
@@ -36,8 +41,8 @@ WARM_UP_S = {Host.GRAPHS: Range(30.0, 90.0, 280.0), Host.EAGER: Range(5.0, 20.0,
 class StartupParts(Value, frozen=True, kw_only=True):
     """What happens between power-on and the first useful step, in hours, in this order.
 
-    ``data`` is the workload's own data coming in, at the same rate as the
-    model; its size is that of the whole job, so it comes in once, at the first start.
+    ``data`` is the workload's own data coming in, at the rate of models outside
+    mainland China; its size is that of the whole job, so it comes in once, at the first start.
     """
 
     boot: Range
@@ -80,11 +85,18 @@ def startup_hours(workload: Workload, engine: Engine) -> StartupParts:
     return StartupParts(
         boot=_hours(BOOT_S),
         image=_hours(IMAGE_S),
-        model_download=_hours(DOWNLOAD_BYTES_PER_S.inverse(download)),
+        model_download=_hours(_download_rate(workload).inverse(download)),
         data=_hours(DOWNLOAD_BYTES_PER_S.inverse(workload.use.data_in_bytes)),
         load=_hours(LOAD_BYTES_PER_S.inverse(stored_bytes(workload))),
         warm_up=_hours(WARM_UP_S[engine.speed.host]),
     )
+
+
+def _download_rate(workload: Workload) -> Range:
+    """The rate of model downloads: that of mainland China where nothing but that is asked for."""
+    regions = [region.strip().casefold() for region in workload.limits.regions]
+    china = bool(regions) and all(ALIASES.get(region, region) == "cn" for region in regions)
+    return DOWNLOAD_IN_CHINA_BYTES_PER_S if china else DOWNLOAD_BYTES_PER_S
 
 
 def stored_bytes(workload: Workload) -> float:
