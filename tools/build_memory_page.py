@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from scoring import memory
-from scoring.cells import read_rows
+from scoring.cells import Row, read_rows
 from scoring.memory import Scored
 from scoring.memory_models import NotScored
 
@@ -26,6 +26,9 @@ GOLDEN = ROOT / "tests" / "golden"
 TABLES = ("memory-measured.csv", "memory-held-out.csv")
 UNSEEN = "memory-held-out-2.csv"
 """Rows of engines, loops and layouts that nothing was derived from."""
+
+SHARDED = "memory-held-out-3.csv"
+"""Sharded pretraining, gathered before what it shows was derived."""
 
 NUMBERS = Path(__file__).with_name("memory_numbers.csv")
 FONT = "ui-sans-serif, system-ui, sans-serif"
@@ -152,7 +155,10 @@ def legend() -> list[str]:
 
 def memory_page(text: str) -> str:
     """The text of a hand-written page with its tables made again."""
-    made = {"scores": _scores, "numbers": _numbers, "worst": _worst, "unseen": _unseen, "missed": _missed}
+    made = {
+        "scores": _scores, "numbers": _numbers, "worst": _worst, "unseen": _unseen, "missed": _missed,
+        "sharded": _sharded,
+    }  # fmt: skip
 
     def fill(match: re.Match[str]) -> str:
         return f"{match[1]}{made[match['name']]()}\n{match[4]}"
@@ -177,6 +183,30 @@ def _unseen() -> str:
     for group in ("by_task", "by_engine"):
         lines += [_line(name.replace("_", " "), each) for name, each in found[group].items()]
     return "\n".join(lines)
+
+
+def _sharded() -> str:
+    head = "| row | layout | measured, GiB | estimated, GiB | high end, GiB | error |\n|---|---|--:|--:|--:|--:|"
+    rows = {row.text("id"): row for row in read_rows(GOLDEN / SHARDED)}
+    lines = [_sharded_line(each, rows[each.id]) for each in points(SHARDED)]
+    found = score_of(SHARDED)
+    last = (
+        f"\nMedian {found['median_abs_error']:.1%}, 90 % within {found['p90_abs_error']:.1%}, bias {found['bias']:.1%}, "
+        f"above the range {found['share_above_high']:.1%}, too low by over 10 % {found['share_under_10']:.1%}."
+    )
+    return "\n".join([head, *lines, last])
+
+
+def _sharded_line(each: Scored, row: Row) -> str:
+    sizes = (each.measured, each.predicted.likely, each.predicted.high)
+    shown = " | ".join(f"{size / GIB:.2f}" for size in sizes)
+    kept = {"none": "nothing recomputed", "full": "full recomputation", "selective": "selective"}[row.text("grad_ckpt")]
+    how = "compiled" if "torch.compile" in row.text("notes") else "eager"
+    tokens = f"{row.text('norm_batch')} x {row.text('norm_seq_len')}"
+    layout = f"{row.text('model')}, {row.text('parallelism')[:-8].strip()}, {tokens}, {kept}, {how}"
+    return (
+        f"| {each.id} | {row.text('framework').partition('(')[2].strip(')')}: {layout} | {shown} | {each.error:+.1%} |"
+    )
 
 
 MISSED = 0.10

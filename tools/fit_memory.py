@@ -27,6 +27,7 @@ from scoring.printing import printed
 from scoring.statistics import mean, percentile, rounded, share
 
 from rackrate.evidence import Range
+from rackrate.facts.bundled import load
 from rackrate.facts.engine import Engine
 from rackrate.values import Value, replace
 
@@ -130,11 +131,19 @@ def _with(target: Target, values: Mapping[str, float], known: Sequence[Number]) 
     engine = target.case.engine
     for number in known:
         where, _, key = number.place.partition(":")
-        if where == engine.id and engine.training is not None:
-            name = key.removeprefix("training.")
+        name = key.removeprefix("training.")
+        if engine.training is not None and _is_of(engine, where, name):
             new = {name: _moved(getattr(engine.training, name), values[number.id])}
             engine = replace(engine, training=replace(engine.training, **new))
     return replace(target, case=replace(target.case, engine=engine))
+
+
+def _is_of(engine: Engine, where: str, name: str) -> bool:
+    """Whether a number of ``where`` is this engine's: of the same version, or of the newest where it kept the value."""
+    if where == engine.id or engine.id.partition("==")[0] != where:
+        return where == engine.id
+    newest = load().engine(where)
+    return bool(getattr(engine.training, name) == getattr(newest.training, name))
 
 
 def _error(target: Target) -> float:

@@ -152,8 +152,8 @@ def test_a12_a_13b_in_full_fits_eight_80_gb_cards_and_not_two():
     sizes = {"sequence_tokens": 2048, "micro_batch": 4, "checkpointing": "full"}
     model = "meta-llama/Llama-2-13b-hf"
     eight, two = (
-        train(A100_80, model, "full_finetune", "fsdp", Layout(data=n, zero_stage=3), global_batch=4 * n, **sizes)
-        for n in (8, 2)
+        train(A100_80, model, "full_finetune", "fsdp==0.0.1", Layout(data=n, zero_stage=3), global_batch=4 * n, **sizes)
+        for n in (8, 2)  # of 2023: the allocator's segments could not grow
     )
     assert eight.verdict is Verdict.FITS
     assert eight.reserved.likely / GB == pytest.approx(48, rel=0.20)

@@ -136,7 +136,7 @@ def engine_name(row: Row, task: str, book: FactBook) -> str:
         if not kin:
             raise NotScored(f"engine {name or 'not stated'} for {task}")
         return f"{kin}=={BEFORE_SDPA}" if old and kin == "transformers" else kin
-    version = _version(row.text("framework"), kin, kin=isinstance(found, Finding))
+    version = _of_that_time(row) or _version(row.text("framework"), kin, kin=isinstance(found, Finding))
     if version:
         return f"{kin}=={version}"
     return f"{kin}=={BEFORE_SDPA}" if old and kin == "transformers" else kin
@@ -149,6 +149,31 @@ def _version(text: str, engine: str, *, kin: bool) -> str:
     else:
         said = None if kin else re.search(r"(\d+\.\d+(?:\.\d+)?)", text)
     return said.group(1) if said else ""
+
+
+TITAN = (
+    ("2025-10", "0.2.0"),
+    ("2025-08", "0.1.1"),
+    ("2025-04", "0.1.0"),
+    ("2024-12", "0.0.2"),
+    ("2024-10", "0.0.1.1"),
+    ("2024-07", "0.0.1"),
+)
+"""Months from which torchtitan's code was that of a version (assets/version.txt and its history), newest first."""
+
+BEFORE_TITAN = "0.0.0"
+
+
+def _of_that_time(row: Row) -> str:
+    """The version of torchtitan by the month that the row names, which says more than the number that code had."""
+    if row.text("norm_engine") != "torchtitan":
+        return ""
+    for text in (row.text("framework"), row.text("source"), row.text("notes")):
+        said = re.search(r"(20\d\d)-?(0[1-9]|1[0-2])(?!\d)", text)
+        if said:
+            month = f"{said[1]}-{said[2]}"
+            return next((version for since, version in TITAN if month >= since), BEFORE_TITAN)
+    return ""
 
 
 def _does(engine: Engine, row: Row, task: str) -> bool:
@@ -268,7 +293,8 @@ def compiled(row: Row) -> bool:
     """Whether layers are compiled; in torchtune's table of steps that add up, chunks come after compiling."""
     notes = row.text("notes").casefold()
     later = "cumulative" in notes and row.text("loss_impl") == "chunked"
-    return later or ("compile" in notes and "eager" not in notes)
+    without = re.search(r"\b(?:no|not|without)(?: an?)?(?: \w+)? compile", notes)
+    return later or ("compile" in notes and "eager" not in notes and not without)
 
 
 def offload(row: Row) -> str:

@@ -220,6 +220,10 @@ class TrainingPolicy(Value, frozen=True, kw_only=True):
     FP32, where grouped heads have no kernel that does not store the scores.
     ``gathers_stage``: stages of a pipeline keep their gathered weights, and
     gradients of all micro-batches grow whole before they are divided.
+    ``torch_loss``: the loss is torch's cross entropy of FP32 logits, which are
+    freed before the backward pass, and torch's parallel form of it where tensor
+    parallelism divides the vocabulary. ``compiles_loss``: it is compiled when
+    layers are. ``splits_root``: embedding and head are gathered apart.
     ``bucket_elements``: of the flat buffer in which ZeRO
     1 and 2 reduce gradients, whole from the start (0: no larger than what is
     trained). ``saves_modules``: whole modules can be trained
@@ -267,6 +271,9 @@ class TrainingPolicy(Value, frozen=True, kw_only=True):
     held_logit_bytes: float = 0.0
     gathers_stage: bool = False
     grouped_scores: bool = False
+    torch_loss: bool = False
+    compiles_loss: bool = False
+    splits_root: bool = False
     source: str = ""
 
 
@@ -428,7 +435,7 @@ class Engine(Value, frozen=True, kw_only=True):
 
 def version_parts(version: str) -> tuple[int, ...]:
     """A version as numbers, to compare; what follows them (``.dev0``, ``rc1``) does not count."""
-    return tuple(int(number) for number in re.findall(r"\d+", version)[:3])
+    return tuple(int(number) for number in re.findall(r"\d+", version)[:4])
 
 
 def versioned(look_up: Callable[[str], Engine]) -> Callable[[str], Engine]:

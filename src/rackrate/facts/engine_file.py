@@ -48,7 +48,7 @@ _TRAINING = {
     "reserved_over_moving", "stream_pools", "checkpoints_on_host", "upcasts",
     "fused_layers", "writes_over", "gradient_bytes", "full_bytes", "bucket_elements", "fused_norms", "hub_code",
     "saves_modules", "savings", "saves_adapters_alone", "other_losses", "offloads",
-    "held_logit_bytes", "gathers_stage", "grouped_scores",
+    "held_logit_bytes", "gathers_stage", "grouped_scores", "torch_loss", "compiles_loss", "splits_root",
 }  # fmt: skip
 _SPEED = {
     "host", "launch_us_per_layer", "decode_bandwidth", "cache_bandwidth", "prefill_flop", "train_flop",
@@ -355,6 +355,9 @@ def _training(part: Section) -> TrainingPolicy:
         saves_adapters_alone=part.flag_or("saves_adapters_alone"),
         held_logit_bytes=part.number_or("held_logit_bytes", 0.0),
         gathers_stage=part.flag_or("gathers_stage"),
+        torch_loss=part.flag_or("torch_loss"),
+        compiles_loss=part.flag_or("compiles_loss"),
+        splits_root=part.flag_or("splits_root"),
         grouped_scores=part.flag_or("grouped_scores"),
         source=part.text("source"),
     )

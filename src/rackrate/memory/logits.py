@@ -18,6 +18,30 @@ FULL_PEAK = 12.0
 COMPILED_SAVES = 2.0
 """What a compiled full loss does without: Inductor fuses the softmax with what reads it (torchtune README, 3B run)."""
 
+DIVIDED_PEAK = 16.0
+"""Bytes per token and entry of one card's part where torch divides the full loss over tensor-parallel cards.
+
+torch/distributed/tensor/parallel/loss.py _nll_loss_and_log_softmax_backward:
+log-softmax, the gradient's zeros, the exponential and their sum, in FP32.
+"""
+
+COMPILED_PEAK, COMPILED_KEPT = 4.0, 2.0
+"""Bytes per token and entry of a loss compiled with its FP32 copy: 16-bit logits and their gradient.
+
+Inductor makes the softmax again from the 16-bit logits in one kernel, so no
+FP32 copy is stored (pytorch/torchtitan components/loss.py, since April 2025;
+its commit bbb1b616e compares both).
+"""
+
+LOGITS_HOLE = 2.0
+"""Bytes per token and entry that the allocator cannot use again after the full loss of FP32 logits.
+
+16-bit logits and their FP32 copy are freed before the backward pass (6 bytes);
+the first FP32 gradient takes 4 of them, the next finds no room in what is left
+and is allocated anew (pytorch c10/cuda/CUDACachingAllocator.cpp: best fit, no
+moving). Divided over cards: 10 are freed, two of three new tensors fit.
+"""
+
 LISTED_KEPT, LISTED_FORWARD, LISTED_LEFT = 8.0, 6.0, 4.0
 """Logits in a list of FP32 chunks: with the log-softmax at the loss, before it, and of the batch before.
 
@@ -34,12 +58,16 @@ transformers before 4.45 (num_logits_to_keep in generation/utils.py came then).
 
 
 class Loss(Value, frozen=True, kw_only=True):
-    """How logits become a loss: ``kind`` full, chunked or fused, and ``chunked_bytes`` per token and entry."""
+    """How logits become a loss: ``kind`` full, chunked or fused, and ``chunked_bytes`` per token and entry.
+
+    ``compiled``: without the steps between; ``fused_compile``: from 16-bit logits.
+    """
 
     kind: str
     chunked_bytes: float
     compiled: bool = False
     full_bytes: float = FULL_PEAK
+    fused_compile: bool = False
 
 
 def loss_bytes(loss: Loss, tokens: int, vocabulary: float, hidden: int) -> tuple[float, float]:
@@ -55,6 +83,8 @@ def loss_bytes(loss: Loss, tokens: int, vocabulary: float, hidden: int) -> tuple
         return loss.chunked_bytes * tokens * vocabulary, loss.chunked_bytes * tokens * vocabulary
     if loss.kind == "fused":
         return 2.0 * tokens * hidden, 6.0 * tokens * hidden
+    if loss.fused_compile:
+        return COMPILED_KEPT * tokens * vocabulary, COMPILED_PEAK * tokens * vocabulary
     peak = loss.full_bytes - (COMPILED_SAVES if loss.compiled else 0.0)
     return FULL_KEPT * tokens * vocabulary, peak * tokens * vocabulary
 

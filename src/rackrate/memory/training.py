@@ -5,20 +5,19 @@ from __future__ import annotations
 from rackrate.evidence import Range, Unknown
 from rackrate.facts.engine import Engine, TrainingPolicy
 from rackrate.memory.adapters import adapter_params, expanded, magnitude_params
-from rackrate.memory.estimate_types import Component, MemoryEstimate, Metric
+from rackrate.memory.estimate_types import Component, MemoryEstimate, Metric, Phase
 from rackrate.memory.layer_pass import FP32_BYTES, Pass, element_bytes
 from rackrate.memory.overhead import COLLECTIVE_BYTES, UNNAMED, OnCard
 from rackrate.memory.phases import TRAINING, by_phase, highest, part, verdict
 from rackrate.memory.saved_modules import Saved, saved_modules
 from rackrate.memory.saving import saving_parts
 from rackrate.memory.stages import Stage, stages
-from rackrate.memory.training_passes import activation_parts, loss_parts
+from rackrate.memory.training_passes import activation_parts, logits_hole, loss_parts
 from rackrate.memory.training_states import (
     FORWARD,
     ZERO_GRADIENTS,
     Setting,
-    largest_tensor,
-    layer_and_root,
+    largest_unit,
     state_parts,
     weight_parts,
     widens,
@@ -160,18 +159,20 @@ _MOVING = frozenset({"activations", "checkpoints", "backward_layer", "logits", "
 
 
 def _pool_parts(s: Setting) -> list[Component]:
-    """What the stream that reduces gradients holds when it has none: its blocks serve no other stream.
+    """Blocks that the allocator holds and the main stream cannot use.
 
-    The sharded gradients, and the largest unit's whole gradients in FP32 on
-    their way into the reduction (torch fully_shard's reduce-scatter; the
-    caching allocator keeps a pool for each stream, CUDA semantics notes).
+    The caching allocator keeps a pool for each stream (CUDA semantics notes).
+    torch/distributed/fsdp/_fully_shard/_fsdp_collectives.py: foreach_reduce
+    makes the divided gradients on a stream of its own, foreach_all_gather the
+    gathered unit on another, before it is copied out.
     """
+    holes = [part("logits_hole", hole, Phase.LOSS)] if (hole := logits_hole(s)) else []
     if not s.policy.stream_pools or s.layout.shards <= 1 or s.layout.zero_stage < ZERO_GRADIENTS:
-        return []
+        return holes
     gradients = s.sharded(s.weight_size * s.trained + s.saved.weight_bytes, ZERO_GRADIENTS)
-    layer, _ = layer_and_root(s, s.trained)
-    unit = max(layer, largest_tensor(s)) * FP32_BYTES
-    return [part("stream_pools", (0.0 if s.gradients_stay else gradients) + unit, *FORWARD)]
+    if not s.gradients_stay:
+        holes.append(part("stream_pools", gradients, *FORWARD))
+    return [*holes, part("stream_pools", s.element_size * largest_unit(s))]
 
 
 def _on_card(stage: StageDemand, card: OnCard) -> MemoryEstimate:

@@ -14,7 +14,7 @@ from rackrate.memory.activations import (
 from rackrate.memory.adapters import output_widths
 from rackrate.memory.estimate_types import Component, Phase
 from rackrate.memory.layer_inputs import left_input_bytes
-from rackrate.memory.logits import FULL_PEAK, LISTED_FORWARD, LISTED_LEFT, Loss, loss_bytes
+from rackrate.memory.logits import DIVIDED_PEAK, FULL_PEAK, LISTED_FORWARD, LISTED_LEFT, LOGITS_HOLE, Loss, loss_bytes
 from rackrate.memory.phases import part
 from rackrate.memory.training_states import FORWARD, UNTIL_STEP, ZERO_GRADIENTS, ZERO_WEIGHTS, Setting
 from rackrate.memory.traits import caps_scores
@@ -30,6 +30,9 @@ from rackrate.workload.workload import Checkpointing
 
 ACTIVATION_SPREAD = (0.08, 0.08)
 """Relative half widths of activations under and over the formula (published rows against it)."""
+
+GATHERED_IN_LAYER = 3
+"""Gathered hidden states while a layer goes backward: both blocks' inputs and the gradient of one."""
 
 STAGED_LAYERS = 2
 """Layers whose activations are on the card when the rest waits in the host's memory (torchtune OffloadActivations)."""
@@ -54,6 +57,7 @@ def activation_parts(s: Setting) -> list[Component]:
         parts.append(part(name, beyond, Phase.BACKWARD, note="beyond the gradients"))
     if s.workload.model.is_encoder_decoder:
         return [*parts, *tied_parts(s, layer, growing), *biased_parts(s), *spectrogram_parts(s)]
+    parts += _gathered_inputs(s)
     parts += _tied_gradients(s, layer, max(kept, growing) if again else growing, growing)
     return [*parts, *_left_inputs(s)]
 
@@ -84,6 +88,20 @@ def _in_doubt(s: Setting, kept: Range) -> Range:
     if not doubted or s.training.checkpointing is not Checkpointing.FULL:
         return kept
     return Range(kept.low, kept.likely, 2.0 * kept.likely)
+
+
+def _gathered_inputs(s: Setting) -> list[Component]:
+    """Hidden states gathered over the cards that divide a layer's sequence: the head's input, and two of one layer.
+
+    torch keeps them for the gradients of the weights (torch/distributed/tensor/
+    parallel/style.py ColwiseParallel: Shard to Replicate before the product);
+    Megatron gathers them again (arXiv 2205.05198 section 4.2.2).
+    """
+    if not (s.policy.torch_loss and s.layout.sequence and s.layout.tensor > 1):
+        return []
+    whole = (s.workload.model.hidden_size or 0) * s.kept.element_bytes * s.tokens
+    head = [part("gathered_inputs", whole, *FORWARD)] if s.stage.last else []
+    return [*head, part("gathered_inputs", GATHERED_IN_LAYER * whole, Phase.BACKWARD)]
 
 
 def _magnitude_bytes(s: Setting) -> float:
@@ -163,9 +181,7 @@ def loss_parts(s: Setting) -> list[Component]:
         return loss_of_both(s)
     vocabulary, hidden = (model.vocab_size or 0) / s.layout.tensor, model.hidden_size or 0
     kind = s.training.loss or s.policy.loss
-    loss = Loss(
-        kind=kind, chunked_bytes=s.policy.chunked_bytes, compiled=s.training.compiled, full_bytes=s.policy.full_bytes
-    )
+    loss = _loss(s, kind)
     kept, peak = loss_bytes(loss, s.tokens, vocabulary, hidden)
     if caps_scores(model) and s.policy.hub_code and kind == "full":  # capped logits keep the tangent
         kept, peak = (size + s.element_size * s.tokens * vocabulary for size in (kept, peak))
@@ -176,6 +192,33 @@ def loss_parts(s: Setting) -> list[Component]:
     return [*parts, *_head_gradient(s, vocabulary * hidden)] if kind == "chunked" else parts
 
 
+def _loss(s: Setting, kind: str) -> Loss:
+    """The loss of this engine: torch's own has steps of its own where it is divided, and may not be compiled."""
+    own, compiled = s.policy.torch_loss, s.training.compiled
+    return Loss(
+        kind=kind,
+        chunked_bytes=s.policy.chunked_bytes,
+        compiled=compiled and not own,
+        full_bytes=DIVIDED_PEAK if own and s.layout.tensor > 1 else s.policy.full_bytes,
+        fused_compile=compiled and own and s.policy.compiles_loss,
+    )
+
+
+def logits_hole(s: Setting) -> float:
+    """What the allocator holds beyond the peak of torch's full loss, uncompiled, whose logits are freed early."""
+    training, last = s.training, s.stage.last
+    if (
+        not s.policy.torch_loss
+        or not last
+        or (training.loss or s.policy.loss) != "full"
+        or is_encoder(s.workload.model)
+    ):
+        return 0.0
+    if training.compiled and s.policy.compiles_loss:
+        return 0.0
+    return LOGITS_HOLE * s.tokens * (s.workload.model.vocab_size or 0) / s.layout.tensor
+
+
 def _with_held_logits(s: Setting, kind: str, peak: float, entries: float) -> Range:
     """The peak of the loss with the logits that a loop's own variable still holds while gradients are made.
 
@@ -183,6 +226,8 @@ def _with_held_logits(s: Setting, kind: str, peak: float, entries: float) -> Ran
     everything is widened; a Trainer frees them before (transformers trainer.py
     compute_loss), so there they count on the high side alone.
     """
+    if kind == "full" and s.policy.torch_loss:
+        return Range.exact(peak + s.policy.held_logit_bytes * entries)
     if kind != "full" or not s.policy.hub_code:
         return Range.exact(peak)
     held = max(s.policy.held_logit_bytes or s.element_size, s.kept.element_bytes)

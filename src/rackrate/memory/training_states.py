@@ -30,6 +30,7 @@ DORA_COPIES = 3
 """FP32 copies of a matrix while the norms of adapted weights are taken: B A, the base and their sum (peft dora.py)."""
 
 FORWARD = (Phase.FORWARD, Phase.LOSS)
+PASSES = (Phase.FORWARD, Phase.BACKWARD)
 UNTIL_STEP = (Phase.FORWARD, Phase.LOSS, Phase.BACKWARD)
 
 
@@ -196,7 +197,7 @@ def keeps_stage(s: Setting) -> bool:
 def _gathered(s: Setting, whole: float, outside: float = 0.0) -> list[Component]:
     """Weights gathered under ZeRO 3: the root and what is ``outside`` throughout, and two layers, one prefetched.
 
-    PyTorch FSDP keeps its root unit gathered and prefetches one unit
+    PyTorch FSDP keeps its root unit gathered and prefetches one unit, none at the loss
     (docs.pytorch.org fully_shard: reshard_after_forward, prefetch); DeepSpeed's
     estimator counts 4 bytes x the largest layer (runtime/zero/stage3.py).
     """
@@ -205,7 +206,16 @@ def _gathered(s: Setting, whole: float, outside: float = 0.0) -> list[Component]
     if keeps_stage(s):
         return [part("gathered_layers", whole, *UNTIL_STEP, note="gathered for all micro-batches")]
     layer, root = layer_and_root(s, whole)
-    return [part("gathered_layers", root + outside + 2 * layer, *UNTIL_STEP)]
+    if not s.policy.stream_pools:
+        return [part("gathered_layers", root + outside + 2 * layer, *UNTIL_STEP)]
+    held = kept_root(s, root) + outside + layer
+    return [part("gathered_layers", held, *UNTIL_STEP), part("gathered_layers", layer, *PASSES, note="prefetched")]
+
+
+def kept_root(s: Setting, root: float) -> float:
+    """What of the ``root`` is gathered at once: the larger of embedding and head where they are units of their own."""
+    embedding, head = s.groups.embedding if s.stage.first else 0, s.groups.head if s.stage.last else 0
+    return root * max(embedding, head) / (embedding + head) if s.policy.splits_root and embedding and head else root
 
 
 def _passing(s: Setting, whole: float) -> Component:
@@ -293,7 +303,8 @@ def _bucket_parts(s: Setting, gradient: float) -> list[Component]:
     Plain data parallelism copies all gradients into buckets (torch DDP without
     gradient_as_bucket_view: peak memory rises by the size of the gradients);
     ZeRO 1 and 2 use one flat buffer; ZeRO 3 works a layer at a time, whose
-    whole gradients exist before they are scattered.
+    whole gradients exist before they are scattered; FSDP copies those of a unit
+    into one FP32 buffer first (torch/distributed/fsdp/_fully_shard/_fsdp_collectives.py foreach_reduce).
     """
     if s.policy.bucket_elements and ZERO_STATES <= s.layout.zero_stage < ZERO_WEIGHTS:
         return [part("gradient_buckets", s.policy.bucket_elements * s.weight_size)]
@@ -305,5 +316,13 @@ def _bucket_parts(s: Setting, gradient: float) -> list[Component]:
         return [part("gradient_buckets", min(BUCKET_ELEMENTS, s.trained) * s.weight_size, Phase.BACKWARD)]
     if keeps_stage(s):
         return [part("gradient_buckets", FP32_BYTES * s.trained, *UNTIL_STEP, note="whole, of all micro-batches")]
-    layer = s.weight_size * s.trained / s.stage.layers
-    return [part("gradient_buckets", layer, Phase.BACKWARD)]
+    unit = s.weight_size * s.trained / s.stage.layers
+    if s.policy.stream_pools:
+        unit = (s.element_size + FP32_BYTES) * largest_unit(s)
+    return [part("gradient_buckets", unit, Phase.BACKWARD)]
+
+
+def largest_unit(s: Setting) -> float:
+    """Trained parameters of the largest unit that is gathered and whose gradients are divided at once."""
+    layer, root = layer_and_root(s, s.trained)
+    return max(layer, kept_root(s, root))
