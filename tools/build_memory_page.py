@@ -190,10 +190,11 @@ def _sharded() -> str:
     rows = {row.text("id"): row for row in read_rows(GOLDEN / SHARDED)}
     lines = [_sharded_line(each, rows[each.id]) for each in points(SHARDED)]
     found = score_of(SHARDED)
-    last = (
-        f"\nMedian {found['median_abs_error']:.1%}, 90 % within {found['p90_abs_error']:.1%}, bias {found['bias']:.1%}, "
-        f"above the range {found['share_above_high']:.1%}, too low by over 10 % {found['share_under_10']:.1%}."
-    )
+    said = {
+        "median": "median_abs_error", "90 % within": "p90_abs_error", "bias": "bias",
+        "above the range": "share_above_high", "too low by over 10 %": "share_under_10",
+    }  # fmt: skip
+    last = "\n" + ", ".join(f"{name} {found[key]:.1%}" for name, key in said.items()).capitalize() + "."
     return "\n".join([head, *lines, last])
 
 
