@@ -62,11 +62,25 @@ def matrix_flop(replica: Replica, sequences: float, prompt_tokens: float, *, gro
 
 
 def prefill_s(replica: Replica, sequences: float, prompt_tokens: float, behind: float = 0.0) -> float:
-    """Seconds until ``sequences`` prompts are read; pipeline stages share the work where they can overlap."""
+    """Seconds until ``sequences`` prompts are read; pipeline stages share the work where they can overlap.
+
+    Every piece that goes through a pipeline reads the weights again, so that what
+    overlaps is one prompt's pass after another's: ``(m + p - 1) / p`` passes, or
+    one pass of all together where that is sooner.
+    """
     if not prompt_tokens or not sequences:
         return 0.0
-    alone = pass_s(replica, prefill_terms(replica, sequences, prompt_tokens, behind)) * replica.times.prefill
-    return alone / stages_at_once(replica, sequences, prompt_tokens)
+    terms = prefill_terms(replica, sequences, prompt_tokens, behind)
+    if replica.layout.layer_split:
+        pieces = split_pieces(sequences, prompt_tokens)
+        if pieces > 1 and not replica.expands:
+            terms[Bound.BANDWIDTH] = pieces * reading_s(replica.reader, _PHYSICAL_BATCH)
+        return pass_s(replica, terms) / stages_at_once(replica, sequences, prompt_tokens) * replica.times.prefill
+    together = pass_s(replica, terms)
+    if replica.layout.pipeline > 1 and sequences > 1:
+        each = pass_s(replica, prefill_terms(replica, 1, prompt_tokens, behind))
+        together = min(together, each * sequences / stages_at_once(replica, sequences, prompt_tokens))
+    return together * replica.times.prefill
 
 
 def stages_at_once(replica: Replica, sequences: float, prompt_tokens: float) -> float:
@@ -80,7 +94,12 @@ def stages_at_once(replica: Replica, sequences: float, prompt_tokens: float) -> 
         return 1.0
     if not replica.layout.layer_split:
         return pieces * stages / (pieces + stages - 1)
-    pieces = max(1.0, sequences * prompt_tokens / _PHYSICAL_BATCH)
+    pieces = split_pieces(sequences, prompt_tokens)
     ahead = min(stages - 1, replica.policy.split_stages or stages)
     ideal = pieces / (1 + (pieces - 1) * (1 - ahead / stages))
     return 1 + mechanisms.FITTED.split_overlap * (ideal - 1)
+
+
+def split_pieces(sequences: float, prompt_tokens: float) -> float:
+    """Physical batches that go through a layer split one after another."""
+    return max(1.0, sequences * prompt_tokens / _PHYSICAL_BATCH)

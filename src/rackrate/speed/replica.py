@@ -232,7 +232,7 @@ def replica(workload: Workload, accelerator: Accelerator, layout: Layout, engine
         layout=layout,
         rates=peaks,
         link=(
-            link(accelerator, layout.gpus, early=early)
+            link(accelerator, _linked(workload, layout), early=early)
             if layout.nodes == 1
             else group_link(accelerator, layout, Group(layout.tensor, layout.shards), network, early=early)
         ),
@@ -287,6 +287,11 @@ def _guessed(one: Replica, workload: Workload, engine: Engine) -> Replica | Unkn
         guesses=serving.draft.tokens,
         acceptance_rate=serving.draft.acceptance_rate,
     )
+
+
+def _linked(workload: Workload, layout: Layout) -> int:
+    """Cards that exchange anything: in training all, in inference those of one replica."""
+    return layout.gpus if workload.training is not None else layout.tensor * layout.pipeline
 
 
 def _two_sided(one: Replica, workload: Workload, engine: Engine) -> Replica:

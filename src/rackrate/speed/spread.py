@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from enum import StrEnum
 
-from rackrate.evidence import Range, multiply_independent
+from rackrate.evidence import Range
 from rackrate.facts.accelerator import Accelerator
 from rackrate.facts.engine import Engine
 from rackrate.speed.network import machine_gpus
@@ -83,5 +84,12 @@ def within(likely: float, spread: float, ceiling: float) -> Range:
 
 
 def wider(time: Range, spread: float) -> Range:
-    """A time range that also carries the engine's spread, as independent of its own."""
-    return multiply_independent(time, Range(1 / (1 + spread), 1.0, 1 + spread))
+    """A time range that also carries the engine's spread, as independent of its own.
+
+    Both are factors either way, so that the roots of squares are of their
+    logarithms: however wide, no time comes out as nothing.
+    """
+    factor = math.log1p(spread)
+    below = math.hypot(math.log(time.likely / time.low), factor)
+    above = math.hypot(math.log(time.high / time.likely), factor)
+    return Range(time.likely * math.exp(-below), time.likely, time.likely * math.exp(above))
