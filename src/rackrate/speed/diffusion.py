@@ -14,7 +14,7 @@ from rackrate.speed.replica import STREAM_SHARE
 from rackrate.speed.roofline import Rates
 from rackrate.speed.spread import within
 from rackrate.speed.sustained import Sustained, sustained
-from rackrate.speed.training_terms import OLD_ATTENTION_ON_HOPPER
+from rackrate.speed.training_terms import COMPILED_SHARE, OLD_ATTENTION_ON_HOPPER
 from rackrate.values import Value
 
 ATTENTION_SHARE = 1.0
@@ -29,18 +29,11 @@ ELEMENTWISE_BYTES = 325.0
 A dozen eager kernels, of which the norms and rotations work in FP32 (huggingface/diffusers, attention processors).
 """
 
-COMPILED_SHARE = 0.25
-"""Of ELEMENTWISE_BYTES, what torch.compile leaves: FLUX.1 on H100 goes from 6.6 to 4.2 s an image
-(sayakpaul/diffusers-torchao README)."""
-
 HOST_S_PER_BLOCK = 1.2e-3
 """Seconds in which a host launches the kernels of one block, eagerly: fitted (tools/rate_numbers.csv)."""
 
 PARALLEL_TIMES = 2.0
 """The same where cards share a sequence: collectives and their waits (FLUX.1 on 4 H100, xdit-project/xDiT)."""
-
-VAE_SHARE = 0.5
-"""Of the sustained rate, what the decoder reaches: few channels at full size. Assumed; it is 2 to 5 % of the time."""
 
 SPREAD = 0.30
 """The factor less one by which a time may be off either way: 80 % of 113 published rows."""
@@ -104,7 +97,7 @@ def diffusion(run: DiffusionRun, accelerator: Accelerator, gpus: int = 1) -> Dif
     busy = step_terms(run, accelerator, rates, card, gpus)
     alone = sum(seconds for bound, seconds in busy.items() if bound is not Bound.HOST)
     step = max(alone, busy[Bound.HOST])
-    decoding = vae_flop(run.model, run.canvas) / (card.half_flop_per_s * VAE_SHARE)
+    decoding = vae_flop(run.model, run.canvas) / card.half_flop_per_s
     whole = pass_work(run.model, run.canvas)
     least = run.steps * run.passes * whole.matrix_flop / (rates.flop_per_s * gpus)
     each = (run.steps * step + decoding) / run.canvas.batch

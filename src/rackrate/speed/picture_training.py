@@ -6,7 +6,7 @@ import math
 
 from rackrate.evidence import Unknown
 from rackrate.facts.accelerator import Accelerator
-from rackrate.speed.diffusion import VAE_SHARE, diffusion_rates, run_of, step_terms
+from rackrate.speed.diffusion import diffusion_rates, run_of, step_terms
 from rackrate.speed.diffusion_flops import Canvas, pass_work, vae_flop
 from rackrate.speed.estimate_types import Bound, SpeedEstimate, TrainingSpeed
 from rackrate.speed.spread import within
@@ -43,7 +43,7 @@ def pictured_training(
     card = sustained(accelerator, rates)
     busy = step_terms(run, accelerator, rates, card, 1)
     busy[Bound.HOST] *= run.passes * (ADAPTER_LAUNCHES if training.lora_rank else 1.0)
-    encoding = _encoding_flop(pictured, canvas) / (card.half_flop_per_s * VAE_SHARE)
+    encoding = _encoding_flop(pictured, canvas) / card.half_flop_per_s
     micro = max(busy[Bound.COMPUTE] + busy[Bound.BANDWIDTH], busy[Bound.HOST]) + encoding
     steps = math.ceil(training.global_batch / (training.micro_batch * layout.data))
     work = pass_work(shape, canvas)
