@@ -13,7 +13,6 @@ from rackrate.memory.estimate import estimate
 from rackrate.memory.estimate_types import MemoryEstimate, Verdict
 from rackrate.values import Value, replace
 from rackrate.workload.caches import cache_types, cached_as
-from rackrate.workload.decide_parallel import offers
 from rackrate.workload.layout import Layout
 from rackrate.workload.layouts import layouts
 from rackrate.workload.resolve import is_quantised, own_engine
@@ -254,10 +253,18 @@ def _in_engine(case: Case, engine: Engine) -> list[Case]:
         and _caches_alike(work, engine)
         and engine.runs(work.model)
     )
-    divides = work.parallel is None or offers(engine, work.parallel)
-    own = layouts(work.model, work, engine, now.gpus) if able and divides else ()
+    own = layouts(work.model, work, engine, now.gpus) if able and _divides(work, engine) else ()
     chosen = (now,) if now in own else tuple(each for each in own if each.gpus == now.gpus)
     return [replace(case, engine=engine, layout=each) for each in chosen]
+
+
+def _divides(work: Workload, engine: Engine) -> bool:
+    """Whether ``engine`` offers the division that was asked for."""
+    if work.parallel is None:
+        return True
+    from rackrate.workload.decide_parallel import offers
+
+    return offers(engine, work.parallel)
 
 
 def _caches_alike(work: Workload, engine: Engine) -> bool:
