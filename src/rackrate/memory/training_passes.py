@@ -7,6 +7,7 @@ from rackrate.memory.activations import (
     checkpoint_bytes_per_token,
     final_norm_bytes,
     first_norm_bytes_per_token,
+    mlp_bytes,
     running_bytes_per_token,
     saved_bytes_per_token,
     selective_bytes_per_token,
@@ -31,6 +32,10 @@ from rackrate.workload.workload import Checkpointing
 ACTIVATION_SPREAD = (0.08, 0.08)
 """Relative half widths of activations under and over the formula (published rows against it)."""
 
+UNEVEN = 0.25
+"""Of the mean, what the fullest card's experts may get beyond it: capacities in use are 1.0 to 1.25 times the mean
+(Fedus, Zoph, Shazeer, Switch Transformers, arXiv 2101.03961, page 7)."""
+
 GATHERED_IN_LAYER = 3
 """Gathered hidden states while a layer goes backward: both blocks' inputs and the gradient of one."""
 
@@ -49,10 +54,12 @@ def activation_parts(s: Setting) -> list[Component]:
     growing = _growing_gradients(s)
     again = s.training.checkpointing is not Checkpointing.NONE or s.stage.in_flight > 1
     whole = again and not growing
-    parts = [part(name, _in_doubt(s, _spread(kept)), *(UNTIL_STEP if whole else FORWARD))]
-    parts.append(part("backward_layer", _spread(layer), Phase.BACKWARD))
+    whole_range = _in_doubt(s, _spread(kept))
+    if s.training.checkpointing is not Checkpointing.FULL:
+        whole_range = _unevenly_routed(s, whole_range)
+    parts = [part(name, whole_range, *(UNTIL_STEP if whole else FORWARD))]
+    parts.append(part("backward_layer", _unevenly_routed(s, _spread(layer)), Phase.BACKWARD))
     if again and not whole and kept > growing:
-        whole_range = _in_doubt(s, _spread(kept))
         beyond = Range(*(max(0.0, size - growing) for size in (whole_range.low, whole_range.likely, whole_range.high)))
         parts.append(part(name, beyond, Phase.BACKWARD, note="beyond the gradients"))
     if s.workload.model.is_encoder_decoder:
@@ -88,6 +95,19 @@ def _in_doubt(s: Setting, kept: Range) -> Range:
     if not doubted or s.training.checkpointing is not Checkpointing.FULL:
         return kept
     return Range(kept.low, kept.likely, 2.0 * kept.likely)
+
+
+def _unevenly_routed(s: Setting, size: Range) -> Range:
+    """What layers keep, with the tokens of the fullest card on the high side where cards divide the experts.
+
+    Tokens choose their experts, so that some cards get more than the mean. Without a
+    capacity nothing bounds it; the high side is that of the capacities in use.
+    """
+    model = s.workload.model
+    if s.layout.expert == 1 or not model.is_moe:
+        return size
+    share = mlp_bytes(model, s.kept) / saved_bytes_per_token(model, s.kept)
+    return Range(size.low, size.likely, size.high * (1 + UNEVEN * share))
 
 
 def _gathered_inputs(s: Setting) -> list[Component]:
