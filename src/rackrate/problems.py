@@ -68,6 +68,7 @@ class Code(StrEnum):
     SIMULATION_DIFFERS = "simulation_differs"
     VALUES_READ = "values_read"
     NOT_CALIBRATED = "not_calibrated"
+    OFFLOAD_NOT_TIMED = "offload_not_timed"
 
 
 class Finding(Value, frozen=True, kw_only=True):

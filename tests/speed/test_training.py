@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.speed.build import LLAMA_7B, LLAMA_13B, one_replica, speed, train
 
+from rackrate.problems import Code
 from rackrate.speed.estimate_types import Bound
 from rackrate.speed.training import micro_batches, tokens_per_step, useful_share
 from rackrate.workload.layout import Layout
@@ -126,3 +127,10 @@ def test_training_never_exceeds_the_peak(book, card, task, micro, sizes):
     found = speed(book, job, card, "fsdp", layout)
     assert found.training.tokens_per_s.high <= found.ceiling_tokens_per_s * (1 + 1e-9)
     assert 0 < found.training.model_flop_utilisation.low <= found.training.model_flop_utilisation.high <= 1 + 1e-9
+
+
+@pytest.mark.parametrize("offload", ["none", "activations", "optimizer", "parameters"])
+def test_a_step_on_the_host_is_said_not_to_be_timed(book, offload):
+    found = speed(book, train(book, LLAMA_7B, Task.FULL_FINETUNE, offload=offload), "a100-sxm4-80", "deepspeed")
+    warned = {Code.OFFLOAD_NOT_TIMED} if offload in {"optimizer", "parameters"} else set()
+    assert {each.code for each in found.findings} == warned

@@ -54,6 +54,7 @@ def estimate(
     remarks = (
         *((_emulation(workload, accelerator),) if one.rates.emulated else ()),
         *((_uncalibrated(workload),) if workload.model.is_encoder_decoder else ()),
+        *((_not_timed(workload),) if _steps_on_the_host(workload) else ()),
     )
     return replace(found, findings=remarks)
 
@@ -154,6 +155,23 @@ def _uncalibrated(workload: Workload) -> Finding:
         observed=f"no number behind this estimate was fitted to a measured speed; {seen}",
         expected=range_of,
         action="measure some minutes of your own work before you rent for long",
+    )
+
+
+def _steps_on_the_host(workload: Workload) -> bool:
+    """Whether the optimizer, and so its step, is left to the host."""
+    return workload.training is not None and workload.training.offload in {"optimizer", "parameters"}
+
+
+def _not_timed(workload: Workload) -> Finding:
+    """Copies over PCIe and the step on the host's cores are left out: arXiv 2101.06840 section 4 has what they are."""
+    return Finding(
+        code=Code.OFFLOAD_NOT_TIMED,
+        subject=workload.model.id,
+        severity=Severity.WARNING,
+        observed="gradients and weights that go over PCIe and the optimizer on the host's cores are not in this time",
+        expected="a slower run, the more so the fewer tokens a step has",
+        action="time one step before you rent for long, or take more cards instead of offloading",
     )
 
 
