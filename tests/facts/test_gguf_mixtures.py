@@ -7,7 +7,7 @@ import pytest
 
 from rackrate.facts import bundled
 from rackrate.facts.architecture.gguf import BLOCKS
-from rackrate.workload.decide import download_bytes
+from rackrate.workload.decide_use import download_bytes
 from rackrate.workload.workload import Task
 
 BOOK = bundled.load()

@@ -17,7 +17,7 @@ from rackrate.plan.planner import plan
 from rackrate.plan.pricing import likely_case
 from rackrate.plan.question import Question
 from rackrate.plan.timeline import Startup, starts_by_kind, usage_of
-from rackrate.workload.decide import download_bytes
+from rackrate.workload.decide_use import download_bytes
 
 Ask = Callable[..., Question]
 HOUR, DAY = 3600, 86_400

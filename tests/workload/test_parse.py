@@ -10,7 +10,7 @@ from rackrate.facts.book import with_model
 from rackrate.facts.sight import Sight
 from rackrate.problems import Code, Finding, Severity
 from rackrate.values import replace
-from rackrate.workload.decide import download_bytes
+from rackrate.workload.decide_use import download_bytes
 from rackrate.workload.parse import Parsed, parse
 from rackrate.workload.reasons import REASONS, explain, reason_code
 from rackrate.workload.request import request_from_flags, request_from_table

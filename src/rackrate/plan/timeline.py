@@ -8,7 +8,7 @@ from decimal import Decimal
 from rackrate.cost.usage import Usage
 from rackrate.units import HOURS_PER_DAY, SECONDS_PER_HOUR
 from rackrate.values import Value
-from rackrate.workload.decide import download_bytes
+from rackrate.workload.decide_use import download_bytes
 from rackrate.workload.workload import Use, Workload
 
 _SECONDS_PER_DAY = int(SECONDS_PER_HOUR * HOURS_PER_DAY)

@@ -9,7 +9,7 @@ from rackrate.memory.weights import parameter_groups, weight_bytes
 from rackrate.offers.regions import ALIASES
 from rackrate.units import SECONDS_PER_HOUR
 from rackrate.values import Value
-from rackrate.workload.decide import download_bytes
+from rackrate.workload.decide_use import download_bytes
 from rackrate.workload.workload import Workload
 
 BOOT_S = Range(45.0, 180.0, 720.0)

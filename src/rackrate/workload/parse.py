@@ -8,7 +8,10 @@ from rackrate.money import currency_code
 from rackrate.problems import Code, Finding
 from rackrate.values import Value
 from rackrate.workload.checks import check_limits, check_scopes, check_sizes, spread_shorthands
-from rackrate.workload.decide import decide_images, decide_serving, decide_training, decide_use
+from rackrate.workload.decide_images import decide_images
+from rackrate.workload.decide_serving import decide_serving
+from rackrate.workload.decide_training import decide_training
+from rackrate.workload.decide_use import decide_use
 from rackrate.workload.draft import Draft
 from rackrate.workload.keys import KEYS
 from rackrate.workload.keys_of_serving import OF_DRAFTS
