@@ -4,6 +4,7 @@ import pytest
 from tests.memory.build import likely, measure
 
 from rackrate.evidence import Range
+from rackrate.facts import sight_rules
 from rackrate.memory.fit import shortened
 from rackrate.memory.seen import AtOnce, images_at_once, tower_bytes
 from rackrate.plan.largest import lengthened
@@ -53,7 +54,7 @@ def work(book, model, **serving):
 )
 def test_tokens_of_an_image_are_as_published(book, model, width, height, tokens):
     sight = book.sight_of(book.model(model))
-    assert sight.image_tokens(width, height) == tokens
+    assert sight_rules.image_tokens(sight, width, height) == tokens
 
 
 def test_images_are_part_of_the_prompt_and_of_the_context(book):
@@ -97,7 +98,7 @@ def test_the_tower_of_qwen2_5_vl_by_hand(book):
     # 4 patches a token; 2 x 1,280, gate, up and product of 3,420 each; 2 B
     most = AtOnce(made=16_384, patches=65_536)
     assert tower_bytes(sight, most, 1, 2) == 65_536 * (2_560 + 3 * 3_420) * 2
-    assert sight.largest.made == 16_384
+    assert sight_rules.largest(sight).made == 16_384
 
 
 def test_vllm_tries_the_largest_image_and_others_what_is_asked(book):
@@ -121,7 +122,7 @@ def test_vllm_tries_as_many_images_as_its_logs_say(book, model, images):
     # start-up logs of vLLM 0.19 with 8,192 tokens (llm-d-incubation/llm-d-planner)
     asked = work(book, model)
     found = images_at_once(asked.sight, asked.serving, 1, book.engine("vllm").serving, 8_192)
-    assert found.made == images * asked.sight.largest.made
+    assert found.made == images * sight_rules.largest(asked.sight).made
 
 
 def test_the_tower_of_llava_by_hand(book):

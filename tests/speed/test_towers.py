@@ -3,6 +3,7 @@
 import pytest
 from tests.speed.build import one_replica, speed
 
+from rackrate.facts import sight_rules
 from rackrate.memory.towers import block_params, params_inside
 from rackrate.speed.flops import multiplied_params
 from rackrate.speed.prefill import matrix_flop, prefill_s
@@ -38,13 +39,13 @@ def test_most_of_a_tower_is_its_layers(book):
 def test_arithmetic_of_an_image_by_hand(book):
     sights = {sight.id: sight for sight in book.sights()}
     qwen, windowed, tiled = sights["qwen2-vl"], sights["qwen2.5-vl"], sights["llama-4"]
-    look = qwen.look(1_120, 1_120)  # 40 x 40 tokens, 6,400 patches
+    look = sight_rules.look(qwen, 1_120, 1_120)  # 40 x 40 tokens, 6,400 patches
     assert tower_flop(qwen, look) == 6_400 * (2 * block_params(qwen) + 4 * 1_280 * 32 * 6_400)
     # four layers see the whole image, 28 their window of 64 patches
     attended = 4 * 6_400 + 28 * 64
     assert tower_flop(windowed, look) == 6_400 * (2 * block_params(windowed) + 4 * 1_280 * attended)
     # two tiles and the whole image of 24 x 24 patches, each for itself
-    two = tiled.look(672, 336)
+    two = sight_rules.look(tiled, 672, 336)
     assert tower_flop(tiled, two) == 3 * 576 * (2 * block_params(tiled) + 4 * 1_408 * 34 * 576)
 
 
@@ -71,7 +72,7 @@ def test_the_first_token_waits_for_the_tower(book):
     prompt = 200 + 2 * (1_600 + 2)
     plain = work(book, QWEN2, prompt_tokens=prompt, concurrency=1)
     one, other = one_replica(book, seen, CARD), one_replica(book, plain, CARD)
-    added = 2 * tower_flop(seen.sight, seen.sight.look(1_120, 1_120))
+    added = 2 * tower_flop(seen.sight, sight_rules.look(seen.sight, 1_120, 1_120))
     assert image_flop_per_token(seen) * prompt == pytest.approx(added)
     assert matrix_flop(one, 1, prompt) - matrix_flop(other, 1, prompt) == pytest.approx(added)
     assert prefill_s(one, 1, prompt) - prefill_s(other, 1, prompt) == pytest.approx(added / one.flop_per_s, rel=0.05)

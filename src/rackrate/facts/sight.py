@@ -60,23 +60,6 @@ class Sight(Value, frozen=True, kw_only=True):
     full_layers: int = 0
     source: str
 
-    def look(self, width: int, height: int) -> Look:
-        """An image of ``width`` x ``height`` pixels as this family sees it."""
-        from rackrate.facts.sight_rules import RULES  # imported here: a question without images does not need it
-
-        return RULES[self.rule](self, width, height)
-
-    def image_tokens(self, width: int, height: int) -> int:
-        """Tokens that one image adds to a prompt, its marks among them."""
-        return self.look(width, height).tokens
-
-    @property
-    def largest(self) -> Look:
-        """The image of which the tower makes most tokens, as engines try it at their start."""
-        from rackrate.facts.sight_rules import largest
-
-        return largest(self)
-
     def fitted(self, tower: Tower | None) -> Sight:
         """The family with the sizes of one model's own tower, as its configuration says them."""
         if tower is None:

@@ -120,10 +120,21 @@ RULES: dict[str, Callable[[Sight, int, int], Look]] = {
 """Every rule that a family can have."""
 
 
+def look(sight: Sight, width: int, height: int) -> Look:
+    """An image of ``width`` x ``height`` pixels as this family sees it."""
+    return RULES[sight.rule](sight, width, height)
+
+
+def image_tokens(sight: Sight, width: int, height: int) -> int:
+    """Tokens that one image adds to a prompt, its marks among them."""
+    return look(sight, width, height).tokens
+
+
 @lru_cache(maxsize=64)
 def largest(sight: Sight) -> Look:
-    """The image of which the tower makes most: as the area allows, else among squares and grids filled with tiles.
+    """The image of which the tower makes most, as engines try it at their start.
 
+    As the area allows, else among squares and grids filled with tiles.
     What fills up its edges (Kimi K2.5) can make a few tokens more in odd shapes.
     """
     if sight.rule == "area":
@@ -133,4 +144,4 @@ def largest(sight: Sight) -> Look:
     if sight.rule == "pool":
         unit = sight.patch * sight.merge
         sizes = {(unit * c, unit * (sight.fixed // c)) for c in range(1, sight.fixed + 1) if not sight.fixed % c}
-    return max((sight.look(*size) for size in sorted(sizes)), key=lambda look: (look.made, look.patches))
+    return max((look(sight, *size) for size in sorted(sizes)), key=lambda seen: (seen.made, seen.patches))

@@ -74,10 +74,15 @@ def images_at_once(sight: Sight, serving: Serving, requests: int, policy: Servin
     encoder budget). Others encode all images of their requests together.
     """
     if _tries(policy):
-        return _times(sight.largest, max(1, batch // max(1, sight.largest.made)))
+        from rackrate.facts import sight_rules  # imported here: a question without images does not need it
+
+        most = sight_rules.largest(sight)
+        return _times(most, max(1, batch // max(1, most.made)))
     if serving.seen is None:
         return AtOnce(made=0, patches=0)
-    look = sight.look(serving.seen.width, serving.seen.height)
+    from rackrate.facts import sight_rules
+
+    look = sight_rules.look(sight, serving.seen.width, serving.seen.height)
     asked = serving.seen.count * requests
     return _times(look, min(asked, max(1, batch // max(1, look.made))) if policy.continuous_batching else asked)
 
@@ -116,7 +121,9 @@ def _cross_cache(model: Model, serving: Serving, seen: Seen, layout: Layout) -> 
     Every position of every tile, whatever the prompt (huggingface/transformers
     modeling_mllama.py: 8 of 40 layers of Llama 3.2 Vision 11B).
     """
-    look = seen.sight.look(seen.width, seen.height)
+    from rackrate.facts import sight_rules  # imported here: a question without images does not need it
+
+    look = sight_rules.look(seen.sight, seen.width, seen.height)
     layers = (model.layers or 0) - (model.layers_full or 0) - (model.layers_windowed or 0)
     if not look.beside or layers <= 0:
         return []

@@ -26,5 +26,8 @@ def image_flop_per_token(workload: Workload) -> float:
     serving = workload.serving
     if serving is None or serving.seen is None or not serving.prompt_tokens:
         return 0.0
+    from rackrate.facts import sight_rules  # imported here: a question without images does not need it
+
     seen = serving.seen
-    return seen.count * tower_flop(seen.sight, seen.sight.look(seen.width, seen.height)) / serving.prompt_tokens
+    look = sight_rules.look(seen.sight, seen.width, seen.height)
+    return seen.count * tower_flop(seen.sight, look) / serving.prompt_tokens

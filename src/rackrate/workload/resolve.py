@@ -119,7 +119,9 @@ def _check_images(draft: Draft, sight: Sight, count: int) -> None:
     """A context that is given must have room for the images beside prompt and output."""
     context = draft.number("serving.context_tokens")
     width, height = (draft.number(f"serving.image_{side}") or USUAL_SIDE for side in ("width", "height"))
-    images = count * sight.image_tokens(int(width), int(height))
+    from rackrate.facts import sight_rules  # imported here: a question without images does not need it
+
+    images = count * sight_rules.image_tokens(sight, int(width), int(height))
     least = images + int(draft.number("serving.prompt_tokens") or 1) + int(draft.number("serving.output_tokens") or 1)
     if context and least > context:
         draft.problem(

@@ -150,7 +150,9 @@ class Seen(Value, frozen=True, kw_only=True):
     @property
     def tokens(self) -> int:
         """Tokens that the images add to a prompt."""
-        return self.count * self.sight.image_tokens(self.width, self.height)
+        from rackrate.facts import sight_rules  # imported here: a question without images does not need it
+
+        return self.count * sight_rules.image_tokens(self.sight, self.width, self.height)
 
 
 WINDOW_S = 30
