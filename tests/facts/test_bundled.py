@@ -10,7 +10,7 @@ import pytest
 from rackrate.evidence import Fact, Range
 from rackrate.facts import bundled
 from rackrate.facts.billing import BillingRules
-from rackrate.facts.engine import Host
+from rackrate.facts.engine_speed import Host
 from rackrate.facts.formats import WeightFormat
 from rackrate.facts.model import Model
 from rackrate.facts.records import Claim, MigProfile, Provider

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from rackrate.evidence import known
 from rackrate.facts.bundled import load
-from rackrate.facts.engine import EXPECTED
+from rackrate.facts.engine_speed import EXPECTED
 from rackrate.memory.estimate import estimate as memory_estimate
 from rackrate.plan.gaps import Cause, gaps
 from rackrate.plan.judging import Case, Meaning, Standing, judged, pace_of, readings

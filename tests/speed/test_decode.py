@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from tests.speed.build import LLAMA_7B, LLAMA_8B, LLAMA_70B, MIXTRAL, one_replica, serve, speed, with_fact, with_speed
 
 from rackrate.evidence import known
-from rackrate.facts.engine import Host
+from rackrate.facts.engine_speed import Host
 from rackrate.speed.decode import cache_read_bytes, decode_step_s, decode_terms
 from rackrate.speed.estimate_types import Bound
 from rackrate.speed.prefill import prefill_s, stages_at_once

@@ -7,7 +7,7 @@ from tests.speed.build import LLAMA_7B, LLAMA_70B, SINGLE, room, serve, speed, t
 
 from rackrate.evidence import Unknown, known
 from rackrate.facts import bundled
-from rackrate.facts.engine import EXPECTED, Calibration, Times
+from rackrate.facts.engine_speed import EXPECTED, Calibration, Times
 from rackrate.speed.estimate import estimate
 from rackrate.speed.estimate_types import Bound, longest
 from rackrate.speed.roofs import Part, roofs

@@ -9,7 +9,10 @@ from rackrate.evidence import Fact, Kind, Range
 from rackrate.facts.accelerator import Accelerator, Precision
 from rackrate.facts.book import FactBook
 from rackrate.facts.denoiser import Denoiser
-from rackrate.facts.engine import CacheType, Engine, Host, ServingPolicy, SpeedPolicy, TrainingPolicy
+from rackrate.facts.engine import Engine
+from rackrate.facts.engine_serving import CacheType, ServingPolicy
+from rackrate.facts.engine_speed import Host, SpeedPolicy
+from rackrate.facts.engine_training import TrainingPolicy
 from rackrate.facts.formats import WeightFormat
 from rackrate.facts.model import Model
 from rackrate.facts.pipeline import Pipeline

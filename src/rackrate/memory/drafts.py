@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from rackrate.evidence import Range, Unknown
-from rackrate.facts.engine import ServingPolicy
+from rackrate.facts.engine_serving import ServingPolicy
 from rackrate.memory.estimate_types import Component, Phase
 from rackrate.memory.kv_cache import CacheShape, cache_shape
 from rackrate.memory.phases import part

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from rackrate.evidence import Range, Unknown
-from rackrate.facts.engine import ServingPolicy
+from rackrate.facts.engine_serving import ServingPolicy
 from rackrate.memory.estimate_types import Component, Phase
 from rackrate.memory.kv_cache import CacheShape, layer_bytes_per_token
 from rackrate.memory.layer_pass import element_bytes

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rackrate.facts.accelerator import Precision
-from rackrate.facts.engine import TrainingPolicy
+from rackrate.facts.engine_training import TrainingPolicy
 from rackrate.values import Value
 
 FP32_BYTES = 4

@@ -10,7 +10,7 @@ and head of a tied model are two copies.
 from __future__ import annotations
 
 from rackrate.evidence import Range, Unknown
-from rackrate.facts.engine import TrainingPolicy
+from rackrate.facts.engine_training import TrainingPolicy
 from rackrate.facts.model import Model
 from rackrate.memory.layer_pass import FP32_BYTES
 from rackrate.memory.optimizer import state_bytes

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from rackrate.evidence import Range
-from rackrate.facts.engine import ServingPolicy
+from rackrate.facts.engine_serving import ServingPolicy
 from rackrate.facts.model import Model
 from rackrate.facts.sight import Look, Sight
 from rackrate.memory.estimate_types import Component, Phase

@@ -6,7 +6,8 @@ import math
 from collections.abc import Sequence
 
 from rackrate.evidence import Range, Unknown
-from rackrate.facts.engine import Engine, ServingPolicy
+from rackrate.facts.engine import Engine
+from rackrate.facts.engine_serving import ServingPolicy
 from rackrate.memory.drafts import draft_parts
 from rackrate.memory.encoder_decoder import two_sided_shape
 from rackrate.memory.estimate_types import Component, MemoryEstimate, Metric, Phase

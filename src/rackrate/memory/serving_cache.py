@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from rackrate.evidence import Range, add_independent
-from rackrate.facts.engine import ServingPolicy
+from rackrate.facts.engine_serving import ServingPolicy
 from rackrate.memory.estimate_types import CacheRoom, Component, Phase
 from rackrate.memory.kv_cache import CacheShape, wide_layer_bytes
 from rackrate.memory.overhead import GROWTH_SLACK

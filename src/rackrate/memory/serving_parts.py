@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from rackrate.evidence import Range
-from rackrate.facts.engine import ServingPolicy
+from rackrate.facts.engine_serving import ServingPolicy
 from rackrate.memory.encoder_decoder import source_parts
 from rackrate.memory.estimate_types import Component, Phase
 from rackrate.memory.inference_activations import (

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from rackrate.evidence import Range, Unknown
-from rackrate.facts.engine import Engine, TrainingPolicy
+from rackrate.facts.engine import Engine
+from rackrate.facts.engine_training import TrainingPolicy
 from rackrate.memory.adapters import adapter_params, expanded, magnitude_params
 from rackrate.memory.estimate_types import Component, MemoryEstimate, Metric, Phase
 from rackrate.memory.layer_pass import FP32_BYTES, Pass, element_bytes

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rackrate.evidence import Range, Unknown
-from rackrate.facts.engine import TrainingPolicy
+from rackrate.facts.engine_training import TrainingPolicy
 from rackrate.facts.formats import WeightFormat
 from rackrate.memory.estimate_types import Component, Phase
 from rackrate.memory.layer_pass import FP32_BYTES, Pass

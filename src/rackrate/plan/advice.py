@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from rackrate.evidence import Range
 from rackrate.facts.accelerator import Accelerator, Precision
-from rackrate.facts.engine import Host
+from rackrate.facts.engine_speed import Host
 from rackrate.memory.estimate_types import Verdict
 from rackrate.money import Money
 from rackrate.offers.offer import MachineShape

@@ -13,7 +13,7 @@ from enum import StrEnum
 from rackrate.evidence import Fact, Kind, Unknown
 from rackrate.facts.accelerator import Accelerator, Precision
 from rackrate.facts.book import FactBook
-from rackrate.facts.engine import Host
+from rackrate.facts.engine_speed import Host
 from rackrate.plan.judging import Case, Judged, pace_of
 from rackrate.plan.slices import slice_of
 from rackrate.speed.host_link import host_link_bytes_per_s

@@ -7,7 +7,8 @@ from enum import StrEnum
 
 from rackrate.evidence import Range, Unknown
 from rackrate.facts.accelerator import Accelerator
-from rackrate.facts.engine import EXPECTED, Calibration, Engine, Times
+from rackrate.facts.engine import Engine
+from rackrate.facts.engine_speed import EXPECTED, Calibration, Times
 from rackrate.memory.estimate_types import MemoryEstimate
 from rackrate.speed import serving as serving_times
 from rackrate.speed.calibration import elsewhere

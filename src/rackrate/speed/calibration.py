@@ -7,7 +7,8 @@ from collections.abc import Mapping
 
 from rackrate.evidence import Range
 from rackrate.facts.accelerator import Accelerator
-from rackrate.facts.engine import Engine, Times
+from rackrate.facts.engine import Engine
+from rackrate.facts.engine_speed import Times
 from rackrate.speed import spread
 from rackrate.speed.estimate_types import ImageSpeed, SpeedEstimate
 from rackrate.speed.replica import Replica

@@ -6,7 +6,9 @@ import math
 
 from rackrate.evidence import Unknown
 from rackrate.facts.accelerator import Accelerator, Precision
-from rackrate.facts.engine import EXPECTED, Engine, Host, SpeedPolicy, Times, TrainingPolicy
+from rackrate.facts.engine import Engine
+from rackrate.facts.engine_speed import EXPECTED, Host, SpeedPolicy, Times
+from rackrate.facts.engine_training import TrainingPolicy
 from rackrate.facts.formats import WeightFormat
 from rackrate.facts.model import Model
 from rackrate.memory.drafts import draft_workload

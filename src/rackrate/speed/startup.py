@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from rackrate.evidence import Range, add_independent
-from rackrate.facts.engine import Engine, Host
+from rackrate.facts.engine import Engine
+from rackrate.facts.engine_speed import Host
 from rackrate.memory.stages import Stage
 from rackrate.memory.weights import parameter_groups, weight_bytes
 from rackrate.offers.regions import ALIASES

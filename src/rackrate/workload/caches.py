@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from rackrate.facts.engine import CacheType, Engine
+from rackrate.facts.engine import Engine
+from rackrate.facts.engine_serving import CacheType
 from rackrate.facts.model import Model
 from rackrate.values import replace
 from rackrate.workload.workload import Serving

@@ -7,7 +7,7 @@ from datetime import timedelta
 from enum import StrEnum
 
 from rackrate.facts.accelerator import Precision
-from rackrate.facts.engine import CacheType
+from rackrate.facts.engine_serving import CacheType
 from rackrate.facts.formats import WeightFormat
 from rackrate.facts.model import Model
 from rackrate.facts.pipeline import Pipeline
