@@ -4,7 +4,8 @@ import pytest
 from tests.memory.build import GIB, card, likely, measure, serve
 
 from rackrate.facts import bundled
-from rackrate.memory.fit import Candidates, smallest_changes
+from rackrate.memory.fit import smallest_changes
+from rackrate.memory.fit_candidates import Candidates
 from rackrate.plan.filters import reads_cache
 from rackrate.values import replace
 from rackrate.workload.caches import cache_types, cached_as, why_not

@@ -7,7 +7,8 @@ from rackrate import api
 from rackrate.evidence import Unknown
 from rackrate.facts import bundled
 from rackrate.memory.estimate import estimate
-from rackrate.memory.fit import Candidates, smallest_changes
+from rackrate.memory.fit import smallest_changes
+from rackrate.memory.fit_candidates import Candidates
 from rackrate.values import replace
 from rackrate.workload.layout import Layout
 from rackrate.workload.layouts import layouts

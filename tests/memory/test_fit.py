@@ -5,7 +5,9 @@ from tests.memory.build import GIB, SINGLE, card, measure, serve, train, with_se
 
 from rackrate.facts import bundled
 from rackrate.memory.estimate_types import Verdict
-from rackrate.memory.fit import RANKS, Candidates, shortened, smallest_changes
+from rackrate.memory.fit import RANKS, smallest_changes
+from rackrate.memory.fit_candidates import Candidates
+from rackrate.memory.fit_settings import shortened
 from rackrate.values import replace
 from rackrate.workload.resolve import is_quantised
 from rackrate.workload.workload import Checkpointing, Serving, Task

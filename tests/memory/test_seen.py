@@ -5,7 +5,7 @@ from tests.memory.build import likely, measure
 
 from rackrate.evidence import Range
 from rackrate.facts import sight_rules
-from rackrate.memory.fit import shortened
+from rackrate.memory.fit_settings import shortened
 from rackrate.memory.seen import AtOnce, images_at_once, tower_bytes
 from rackrate.plan.largest import lengthened
 from rackrate.values import replace

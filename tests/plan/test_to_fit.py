@@ -9,7 +9,8 @@ from rackrate.evidence import Unknown, known
 from rackrate.facts import bundled
 from rackrate.memory.estimate import estimate
 from rackrate.memory.estimate_types import Verdict
-from rackrate.memory.fit import Candidates, Case
+from rackrate.memory.fit_candidates import Candidates
+from rackrate.memory.fit_search import Case
 from rackrate.offers.offer import MachineShape
 from rackrate.offers.rows import table_of_offers
 from rackrate.plan import to_fit

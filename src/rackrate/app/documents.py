@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from rackrate.cost.charge_types import Line
     from rackrate.evidence import Range
     from rackrate.memory.estimate_types import CacheRoom, Component, MemoryEstimate
-    from rackrate.memory.fit import Change as FitChange
+    from rackrate.memory.fit_search import Change as FitChange
     from rackrate.problems import Finding
     from rackrate.workload.workload import Assumption, Workload
 

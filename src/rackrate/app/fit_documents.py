@@ -25,7 +25,7 @@ from rackrate.evidence import Unknown, known
 from rackrate.facts import bundled
 from rackrate.facts.accelerator import Accelerator
 from rackrate.memory.estimate_types import MemoryEstimate
-from rackrate.memory.fit import Case
+from rackrate.memory.fit_search import Case
 from rackrate.plan.cheapest import Holding, cheapest_that_hold
 from rackrate.plan.filters import lacking_arithmetic, reads_cache, runs_on
 from rackrate.plan.largest import SliceHeld, copies, largest, slices_held

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from rackrate.app.context import Context
 from rackrate.facts.accelerator import Accelerator, Interconnect
-from rackrate.memory.fit import Candidates
+from rackrate.memory.fit_candidates import Candidates
 from rackrate.plan.question import Question
 from rackrate.problems import Code, Finding
 from rackrate.speed.network import usual_network

@@ -13,7 +13,7 @@ from rackrate.app.wire.speed import BusyDoc, CardSpeedDoc, EnergyDoc, MachineSpe
 from rackrate.evidence import Range, Unknown
 from rackrate.facts.accelerator import Accelerator
 from rackrate.facts.baselines import Baseline
-from rackrate.memory.fit import Change
+from rackrate.memory.fit_search import Change
 from rackrate.plan.answer import NoEstimate, ShapeEstimate
 from rackrate.plan.scaling import OnCards, OnNodes, fastest, fewest_that_meet
 from rackrate.speed.energy import Energy

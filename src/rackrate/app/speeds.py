@@ -15,7 +15,7 @@ from rackrate.app.speed_documents import card_doc
 from rackrate.app.wire.speed import CardSpeedDoc, SpeedDocument
 from rackrate.facts import bundled
 from rackrate.facts.accelerator import Accelerator
-from rackrate.memory.fit import Change
+from rackrate.memory.fit_search import Change
 from rackrate.plan.advice import advice
 from rackrate.plan.answer import NoEstimate, ShapeEstimate
 from rackrate.plan.loads import MEDIAN, all_simulated, fewest_simulated

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 
-from rackrate.memory.fit import Candidates, smallest_changes
-from rackrate.memory.fit import Change as MemoryChange
+from rackrate.memory.fit import smallest_changes
+from rackrate.memory.fit_candidates import Candidates
+from rackrate.memory.fit_search import Change as MemoryChange
 from rackrate.offers.offer import Offer
 from rackrate.plan.answer import Change, NoEstimate, Reason
 from rackrate.plan.filters import Wanted

@@ -8,7 +8,7 @@ from rackrate.evidence import Unknown
 from rackrate.facts.accelerator import Accelerator
 from rackrate.facts.records import MigProfile
 from rackrate.memory.estimate_types import MemoryEstimate, Verdict
-from rackrate.memory.fit import Case
+from rackrate.memory.fit_search import Case
 from rackrate.plan.shapes import Estimator
 from rackrate.plan.slices import mig_slice
 from rackrate.values import Value, replace

@@ -7,7 +7,9 @@ from collections.abc import Iterator
 from rackrate.evidence import Unknown
 from rackrate.facts.accelerator import Accelerator
 from rackrate.memory.estimate_types import Verdict
-from rackrate.memory.fit import RANKS, Candidates, Case, Change, smallest_changes
+from rackrate.memory.fit import RANKS, smallest_changes
+from rackrate.memory.fit_candidates import Candidates
+from rackrate.memory.fit_search import Case, Change
 from rackrate.plan.shapes import Estimator
 from rackrate.values import replace
 from rackrate.workload.layout import Layout
